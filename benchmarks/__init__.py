@@ -1,0 +1,1 @@
+"""Side-by-side measurements of snapfs and other tools: ``python -m benchmarks --help``."""

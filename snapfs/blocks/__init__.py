@@ -1,0 +1,1 @@
+"""Bytes: blocks and their digests, chunking, segments, packs."""

@@ -1,0 +1,80 @@
+"""The digest of a directory: equal wherever the same state stands.
+
+It covers each child's name, what a restore reproduces of it and the digest of its content or
+subtree; never bookkeeping and never which names are links of one inode. The catalog is guarded by
+it: whoever reads a whole directory computes the digest again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from struct import Struct
+from typing import NamedTuple
+
+from blake3 import blake3
+
+_CONTEXT = "snapfs format 1: digest of a directory"
+
+# Lengths of name, xattrs, target and digest come with the numbers, so no two lists of children
+# can give the same bytes.
+_NUMBERS = Struct("<14q")
+
+# One update for so many children: a directory of a million names is never joined as a whole.
+_BATCH = 4096
+
+
+class TreeChild(NamedTuple):
+    """What a directory's digest covers of one child; plain tuples in this order do as well.
+
+    ``size`` is 0 but for files, ``xattr`` is packed (``model.xattrs``), ``digest`` is the content
+    digest of a file, the tree digest of a directory, else ``b""``; ``unread`` is 1 if the content
+    or the children could not be read.
+    """
+
+    name: bytes
+    kind: int
+    mode: int
+    uid: int
+    gid: int
+    flags: int
+    xattr: bytes
+    size: int
+    mtime_s: int
+    mtime_nsec: int
+    rdev: int
+    target: bytes
+    digest: bytes
+    unread: int
+
+
+ChildTuple = tuple[bytes, int, int, int, int, int, bytes, int, int, int, int, bytes, bytes, int]
+
+
+def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
+    """BLAKE3-256 over the children, which must come sorted by name (bytewise).
+
+    Costs about half a microsecond a child. Numbers must fit 64 bits, signed (``struct.error``).
+    """
+    pack = _NUMBERS.pack
+    hasher = blake3(derive_key_context=_CONTEXT)
+    rest = iter(children)
+    while True:
+        parts: list[bytes] = []
+        for (
+            name, kind, mode, uid, gid, flags, xattr, size,
+            mtime_s, mtime_nsec, rdev, target, digest, unread,
+        ) in islice(rest, _BATCH):  # fmt: skip
+            parts += (
+                pack(
+                    len(name), len(xattr), len(target), len(digest), kind, mode, uid, gid,
+                    flags, size, mtime_s, mtime_nsec, rdev, unread,
+                ),
+                name,
+                xattr,
+                target,
+                digest,
+            )  # fmt: skip
+        if not parts:
+            return hasher.digest()
+        hasher.update(b"".join(parts))

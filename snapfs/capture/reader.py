@@ -1,0 +1,315 @@
+"""Reading files: bytes into blocks, with the map of holes, attributes and the proof of no change.
+
+A file is stat-ed by the scan before and here after it is read; where the two differ it is read again,
+three times at most, then kept as it is and reported. The code runs in the worker processes, or in the
+parent itself where there is little to read.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import NamedTuple, Protocol, Self
+
+from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
+from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
+from snapfs.blocks.pack import PackInfo
+from snapfs.fs.handles import open_below, open_file
+from snapfs.fs.holes import data_ranges, may_have_holes
+from snapfs.fs.inodeflags import get_flags
+from snapfs.fs.xattrs import read_xattrs
+from snapfs.model.extents import ExtentKind
+from snapfs.model.toread import ToRead
+
+BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.HOLE)
+SECOND = 1_000_000_000
+WINDOW_BYTES = 4 * 1024 * 1024
+TRIES = 3
+PATH_LIMIT = 4000
+"""Longer paths are opened component by component (PATH_MAX is 4096)."""
+
+KnownBlocks = Callable[[Sequence[bytes]], set[bytes]]
+"""Which of these digests the repository has already."""
+
+
+class Sink(Protocol):
+    """Where blocks go: `BlockSink`, or nowhere."""
+
+    def add(self, digest: bytes, data: bytes | memoryview, *, large: bool = False) -> bool: ...
+
+    def take_finished(self) -> list[PackInfo]: ...
+
+    def flush(self) -> list[PackInfo]: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class NullSink:
+    """For a comparison: digests are wanted, nothing is stored."""
+
+    def add(self, digest: bytes, data: bytes | memoryview, *, large: bool = False) -> bool:
+        return False
+
+    def take_finished(self) -> list[PackInfo]:
+        return []
+
+    def flush(self) -> list[PackInfo]:
+        return []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+
+class Outcome(IntEnum):
+    """How reading a file ended."""
+
+    READ = 0
+    CHANGED = 1
+    """read, but it changed each time: kept as it was last"""
+    VANISHED = 2
+    FAILED = 3
+
+
+class FileRead(NamedTuple):
+    """What reading one file gave.
+
+    ``digest`` is that of the content, None for an empty file or a failure. ``extents`` is None where
+    the content is that one block. ``fresh`` is the stat (size, mtime_ns, ctime_ns) where it is no
+    longer the scan's. ``errno`` and ``what`` tell of a failure.
+    """
+
+    seq: int
+    outcome: int
+    digest: bytes | None
+    size: int
+    extents: list[DigestedExtent] | None
+    flags: int
+    xattr: bytes
+    fresh: tuple[int, int, int] | None
+    errno: int
+    what: str
+
+
+class _Small(NamedTuple):
+    """A file that is one block, held until it is known whether that is stored already."""
+
+    data: bytes
+    digest: bytes
+
+
+class FileReader:
+    """Reads batches of files of one root into one sink."""
+
+    def __init__(self, root_fd: int, sink: Sink, known: KnownBlocks | None) -> None:
+        """``known`` None: the repository has no blocks yet, nobody need be asked."""
+        self._root_fd = root_fd
+        self._sink = sink
+        self._known = known
+        self._chunker = Chunker()
+        self._window = bytearray(0)
+        self._held: list[_Small] = []
+
+    def read(self, batch: Sequence[ToRead]) -> tuple[list[FileRead], list[PackInfo]]:
+        """Read a batch; the results in its order and the packs that were finished meanwhile.
+
+        Raises StorageFullError and StorageError of the repository; trouble with a file is a result.
+        """
+        results = [self._one(item) for item in batch]
+        self._store_held()
+        return results, self._sink.take_finished()
+
+    def flush(self) -> list[PackInfo]:
+        """Finish the open pack."""
+        return self._sink.flush()
+
+    # --- one file ------------------------------------------------------------------------------
+
+    def _one(self, item: ToRead) -> FileRead:
+        expected = (
+            item.size,
+            item.mtime_s * SECOND + item.mtime_nsec,
+            item.ctime_s * SECOND + item.ctime_nsec,
+        )
+        try:
+            fd = self._open(item)
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+                return _failure(item, Outcome.VANISHED, error)
+            return _failure(item, Outcome.FAILED, error)
+        try:
+            for attempt in range(TRIES):
+                before = os.fstat(fd) if attempt or item.size > WHOLE_MAX else None
+                if before is not None and not stat.S_ISREG(before.st_mode):
+                    return _failure(item, Outcome.VANISHED, None)
+                size = item.size if before is None else before.st_size
+                digest, total, extents = self._content(fd, size, item, before)
+                after = os.fstat(fd)
+                if not stat.S_ISREG(after.st_mode):
+                    return _failure(item, Outcome.VANISHED, None)
+                now = (after.st_size, after.st_mtime_ns, after.st_ctime_ns)
+                same_inode = after.st_ino == item.ino % (1 << 64)
+                if now == expected and same_inode:
+                    break
+                if before is not None and now == (
+                    before.st_size,
+                    before.st_mtime_ns,
+                    before.st_ctime_ns,
+                ):
+                    break
+            quiet = now == expected and same_inode
+            settled = quiet or (
+                before is not None
+                and now == (before.st_size, before.st_mtime_ns, before.st_ctime_ns)
+            )
+            return FileRead(
+                item.seq,
+                Outcome.READ if settled else Outcome.CHANGED,
+                digest,
+                total,
+                extents,
+                get_flags(fd),
+                read_xattrs(fd),
+                None if quiet and total == item.size else (total, now[1], now[2]),
+                0,
+                "",
+            )
+        except OSError as error:
+            return _failure(item, Outcome.FAILED, error)
+        finally:
+            os.close(fd)
+
+    def _open(self, item: ToRead) -> int:
+        path = item.directory + b"/" + item.name if item.directory else item.name
+        if len(path) < PATH_LIMIT:
+            # Should a directory on the way have become a symlink, the inode gives it away.
+            return open_file(path, self._root_fd)
+        directory = open_below(self._root_fd, item.directory.split(b"/"))
+        try:
+            return open_file(item.name, directory)
+        finally:
+            os.close(directory)
+
+    def _content(
+        self, fd: int, size: int, item: ToRead, before: os.stat_result | None
+    ) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
+        """Digest, size and extents of what is in the file now."""
+        if size <= WHOLE_MAX and before is None:
+            data = os.pread(fd, size + 1, 0)
+            if len(data) == size:
+                return self._whole(fd, data)
+            before = os.fstat(fd)
+            size = before.st_size
+        if size == 0:
+            return None, 0, None
+        if size <= WHOLE_MAX:
+            return self._whole(fd, os.pread(fd, size, 0))
+        return self._large(fd, size, before)
+
+    def _whole(self, fd: int, data: bytes) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
+        size = len(data)
+        if not data:
+            return None, 0, None
+        if is_zero(data) or (size >= 4096 and _sparse(fd, size)):
+            extents = self._ranges(fd, size)
+            if len(extents) != 1 or extents[0][0] != BLOCK:
+                return content_digest(extents), size, extents
+        digest = block_digest(data)
+        self._held.append(_Small(data, digest))
+        return digest, size, None
+
+    def _large(
+        self, fd: int, size: int, before: os.stat_result | None
+    ) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
+        self._store_held()
+        extents = self._ranges(fd, size)
+        total = sum(length for _, length, _ in extents)
+        if not extents:
+            return None, 0, None
+        digest = content_digest(extents)
+        if len(extents) == 1 and extents[0][0] == BLOCK:
+            return digest, total, None
+        return digest, total, extents
+
+    # --- bytes ---------------------------------------------------------------------------------
+
+    def _ranges(self, fd: int, size: int) -> list[DigestedExtent]:
+        """The extents of a file, its blocks stored; ends early where the file does."""
+        extents: list[DigestedExtent] = []
+        if may_have_holes(size, os.fstat(fd).st_blocks):
+            for is_data, offset, length in data_ranges(fd, size):
+                if not is_data:
+                    extents.append((HOLE, length, b""))
+                elif self._data(fd, offset, length, extents) < length:
+                    break
+        else:
+            self._data(fd, 0, size, extents)
+        return canonical_extents(extents)
+
+    def _data(self, fd: int, offset: int, length: int, extents: list[DigestedExtent]) -> int:
+        """Cut and store ``length`` bytes from ``offset``; how many there were."""
+        if not self._window:
+            self._window = bytearray(WINDOW_BYTES + MAX_BLOCK)
+        view = memoryview(self._window)
+        at = offset
+        end = offset + length
+        kept = 0
+        while True:
+            want = min(len(view) - kept, end - at)
+            got = os.preadv(fd, [view[kept : kept + want]], at) if want else 0
+            at += got
+            last = at >= end or got == 0
+            filled = kept + got
+            if filled == 0:
+                return at - offset
+            used = self._blocks(view[:filled], last, extents)
+            kept = filled - used
+            if last:
+                return at - offset
+            view[:kept] = bytes(view[used:filled])
+
+    def _blocks(self, window: memoryview, last: bool, extents: list[DigestedExtent]) -> int:
+        """Store the blocks of a window; how many bytes of it they took."""
+        at = 0
+        cut: list[tuple[bytes, memoryview]] = []
+        for length in self._chunker.cut(window, last=last):
+            piece = window[at : at + length]
+            at += length
+            if is_zero(piece):
+                extents.append((ZERO, length, b""))
+                continue
+            digest = block_digest(piece)
+            extents.append((BLOCK, length, digest))
+            cut.append((digest, piece))
+        stored = self._known([digest for digest, _ in cut]) if self._known and cut else ()
+        for digest, piece in cut:
+            if digest not in stored:
+                self._sink.add(digest, piece, large=True)
+        return at
+
+    def _store_held(self) -> None:
+        """Store the small files that are held, except what is there already."""
+        held, self._held = self._held, []
+        if not held:
+            return
+        stored = self._known([small.digest for small in held]) if self._known else ()
+        for data, digest in held:
+            if digest not in stored:
+                self._sink.add(digest, data)
+
+
+def _sparse(fd: int, size: int) -> bool:
+    return may_have_holes(size, os.fstat(fd).st_blocks)
+
+
+def _failure(item: ToRead, outcome: Outcome, error: OSError | None) -> FileRead:
+    number = 0 if error is None else error.errno or 0
+    what = "vanished" if outcome == Outcome.VANISHED else "cannot be read"
+    return FileRead(item.seq, outcome, None, item.size, None, 0, b"", None, number, what)

@@ -1,0 +1,283 @@
+"""Making a stage the next snapshot of its root: a few statements, whatever the size.
+
+Runs inside one `Catalog.write`. What it did is told to the journal by `record_blocks`, in rows that
+hold the ids given here, so that `replay` needs no resolving and gives the same catalog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import COUNTERS, Catalog
+from snapfs.catalog.rows import SnapshotRow
+from snapfs.errors import RepositoryError
+from snapfs.model.extents import (
+    Extent,
+    ExtentKind,
+    pack_extents,
+    unpack_digest_extents,
+    unpack_extents,
+)
+
+RowBlock = tuple[str, str, Iterable[list[tuple[Any, ...]]]]
+_BATCH = 16 * 1024
+
+ATTR_TYPES = "qqqqqqb"
+PACK_TYPES = "qsq"
+SEGMENT_TYPES = "qqqqqqq"
+BLOCK_TYPES = "qq"
+CONTENT_TYPES = "qbqb"
+STAGE_TYPES = "qnBnqqnnnnnnnnBnnBnnnnnn"
+PROBLEM_TYPES = "qbqs"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """Ids that a commit gave out."""
+
+    inode_base: int
+    block_base: int
+    root_inode: int
+
+
+def commit(
+    catalog: Catalog, root_id: int, snapshot: SnapshotRow, previous: int | None, tags: Sequence[str]
+) -> Committed:
+    """Write the stage as snapshot ``snapshot`` after ``previous`` (None: the first of the root).
+
+    Raises RepositoryError if ``previous`` is no longer the head.
+    """
+    _, head = catalog.one(sql.ROOT_INODE, {"root": root_id})
+    if head != previous:
+        raise RepositoryError("the root got another snapshot meanwhile", hint="run it again")
+    rows, packs, segments, blocks, contents = catalog.one(sql.STAGE_MAX)
+    inode_base = catalog.take("inode", rows + 1)
+    _attributes(catalog)
+    block_base = _blocks(catalog, packs, segments, blocks)
+    _contents(catalog, contents)
+    root_inode = _apply(catalog, root_id, snapshot, previous, inode_base)
+    _announce(catalog, root_id, snapshot, root_inode, tags)
+    return Committed(inode_base, block_base, root_inode)
+
+
+def _attributes(catalog: Catalog) -> None:
+    last = catalog.value(sql.STAGE_ATTRS_NEW)
+    if not last:
+        return
+    amount = last + 1
+    catalog.execute(sql.COMMIT_XATTR, {"base": catalog.take("xattr", amount)})
+    catalog.execute(sql.ATTR_FIND_XATTR)
+    catalog.execute(sql.COMMIT_ATTR, {"base": catalog.take("attr", amount)})
+    catalog.execute(sql.ATTR_FIND)
+
+
+def _blocks(catalog: Catalog, packs: int, segments: int, blocks: int) -> int:
+    if packs == 0:
+        return 0
+    catalog.execute(sql.COMMIT_PACK_IDS, {"base": catalog.take("pack", packs + 1)})
+    catalog.execute(sql.COMMIT_PACK)
+    catalog.execute(sql.COMMIT_PACK_ADOPTED)
+    catalog.execute(sql.COMMIT_SEGMENT_IDS, {"base": catalog.take("segment", segments + 1)})
+    catalog.execute(sql.COMMIT_SEGMENT)
+    base = catalog.take("content", blocks + 1)
+    catalog.execute(sql.COMMIT_BLOCK, {"base": base})
+    return base
+
+
+def _contents(catalog: Catalog, amount: int) -> None:
+    """Contents of several extents get the numbers of the blocks that won."""
+    if amount == 0:
+        return
+    id_ = catalog.take("content", amount)
+    for digest, size, packed in catalog.execute(sql.NEW_CONTENTS).fetchall():
+        extents = [
+            Extent(kind, length, _block(catalog, name) if kind == ExtentKind.BLOCK else 0)
+            for kind, length, name in unpack_digest_extents(packed)
+        ]
+        put_content(catalog, id_, digest, size, extents)
+        id_ += 1
+
+
+def _block(catalog: Catalog, digest: bytes) -> int:
+    found = catalog.value(sql.BLOCK_BY_DIGEST, {"digest": digest})
+    if found is None:
+        raise RepositoryError(f"block {digest.hex()} was to be stored and is not there")
+    return int(found)
+
+
+def put_content(
+    catalog: Catalog, id_: int, digest: bytes, size: int, extents: Sequence[Extent]
+) -> None:
+    """Insert a content of several extents and which blocks it uses."""
+    catalog.execute(sql.PUT_NEW_CONTENT, (id_, digest, size, pack_extents(extents)))
+    _put_users(catalog, id_, extents)
+
+
+def _put_users(catalog: Catalog, id_: int, extents: Iterable[Extent]) -> None:
+    used = dict.fromkeys(extent.block for extent in extents if extent.kind == ExtentKind.BLOCK)
+    catalog.executemany(
+        sql.PUT_NEW_CONTENT_BLOCK, [(id_, seq, block) for seq, block in enumerate(used)]
+    )
+
+
+def _apply(
+    catalog: Catalog, root_id: int, snapshot: SnapshotRow, previous: int | None, base: int
+) -> int:
+    """Old values into diff rows, new ones into the current state; the root's inode."""
+    if previous is not None:
+        catalog.execute(sql.COMMIT_INODE_DIFF, {"previous": previous})
+        catalog.execute(sql.COMMIT_DIRENT_DIFF, {"previous": previous, "base": base})
+        catalog.execute(sql.COMMIT_DELETE_DIRENT)
+        catalog.execute(sql.COMMIT_DELETE_INODE)
+    catalog.execute(sql.COMMIT_INODE, {"base": base, "root": root_id, "snapshot": snapshot.id})
+    catalog.execute(sql.COMMIT_DIRENT, {"base": base})
+    catalog.execute(sql.COMMIT_PROBLEM, {"snapshot": snapshot.id})
+    known, _ = catalog.one(sql.ROOT_INODE, {"root": root_id})
+    if known is not None:
+        return int(known)
+    return int(catalog.value(sql.STAGE_ROOT_INODE, {"base": base}))
+
+
+def _announce(
+    catalog: Catalog, root_id: int, snapshot: SnapshotRow, root_inode: int, tags: Sequence[str]
+) -> None:
+    catalog.execute(sql.PUT_SNAPSHOT, snapshot.values())
+    catalog.executemany(sql.TAG_PUT, [(snapshot.id, tag) for tag in tags])
+    catalog.execute(
+        sql.ROOT_SET_HEAD, {"root": root_id, "head": snapshot.id, "inode": root_inode}
+    )
+
+
+# --- journal ------------------------------------------------------------------------------------
+
+
+def record_blocks(catalog: Catalog, done: Committed) -> Iterator[RowBlock]:
+    """What the commit changed, in the rows of a journal record."""
+    yield "attr", ATTR_TYPES, _batches(catalog, sql.STAGE_NEW_ATTRS)
+    yield "pack", PACK_TYPES, _batches(catalog, sql.STAGE_NEW_PACKS)
+    catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_block" in text)
+                    .replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS"))  # fmt: skip
+    yield "segment", SEGMENT_TYPES, _batches(catalog, sql.STAGE_NEW_SEGMENTS)
+    base = {"base": done.block_base}
+    yield "block", BLOCK_TYPES, _batches(catalog, sql.STAGE_NEW_BLOCKS, base)
+    yield "content", CONTENT_TYPES, _batches(catalog, sql.STAGE_NEW_CONTENTS)
+    yield "stage", STAGE_TYPES, _batches(catalog, sql.STAGE_FINAL, {"base": done.inode_base})
+    yield "problem", PROBLEM_TYPES, _batches(catalog, sql.STAGE_PROBLEMS)
+
+
+def _batches(
+    catalog: Catalog, statement: str, params: Mapping[str, Any] | None = None
+) -> Iterator[list[tuple[Any, ...]]]:
+    cursor = catalog.execute(statement, dict(params or {}))
+    while rows := cursor.fetchmany(_BATCH):
+        yield rows
+
+
+def counters(catalog: Catalog) -> dict[str, int]:
+    """The next id of each kind."""
+    return {str(name): int(value) for name, value in catalog.execute(sql.COUNTERS)}
+
+
+def set_counters(catalog: Catalog, values: Mapping[str, int]) -> None:
+    """Never give an id again that a record of the journal has given."""
+    for name in COUNTERS:
+        if name in values:
+            catalog.execute(sql.COUNTER_SET, {"counter": name, "value": values[name]})
+
+
+# --- replay -------------------------------------------------------------------------------------
+
+PackBlock = tuple[bytes, int, int]
+"""A block of a pack: digest, offset in its segment, length."""
+
+
+class _SegmentPlace(NamedTuple):
+    """A segment and which blocks of its pack are in it."""
+
+    segment: int
+    pack: int
+    first: int
+    count: int
+
+
+class Replay:
+    """Takes the rows of a create record, piece by piece, and makes them a snapshot again."""
+
+    def __init__(
+        self, catalog: Catalog, blocks_of: Callable[[str], Sequence[PackBlock] | None]
+    ) -> None:
+        """``blocks_of(pack name)`` gives its blocks in order, or None if the pack is gone."""
+        self._catalog = catalog
+        self._blocks_of = blocks_of
+        self._names: dict[int, str] = {}
+        self._attrs: set[int] = set()
+        self._places: list[_SegmentPlace] = []
+        self._place = 0
+        self._ordinal = 0
+        self._offset = 0
+        catalog.stage_tables()
+
+    def take(self, name: str, rows: list[tuple[Any, ...]]) -> None:
+        """The next rows of the block ``name``."""
+        catalog = self._catalog
+        if name == "attr":
+            self._attributes(rows)
+        elif name == "pack":
+            self._names.update((row[0], row[1]) for row in rows)
+            catalog.executemany(sql.PUT_NEW_PACK, rows)
+        elif name == "segment":
+            catalog.executemany(sql.PUT_NEW_SEGMENT, [row[:6] for row in rows])
+            for segment, pack, *_, count in rows:
+                before = self._places[-1] if self._places else None
+                first = before.first + before.count if before and before.pack == pack else 0
+                self._places.append(_SegmentPlace(segment, pack, first, count))
+        elif name == "block":
+            self._blocks(rows)
+        elif name == "content":
+            self._contents(rows)
+        elif name == "stage":
+            catalog.executemany(sql.STAGE_REPLAY, rows)
+        elif name == "problem":
+            catalog.executemany(sql.STAGE_PUT_PROBLEM, rows)
+
+    def _attributes(self, rows: list[tuple[Any, ...]]) -> None:
+        catalog = self._catalog
+        catalog.executemany(sql.PUT_NEW_XATTR, {row[5]: (row[5], row[6]) for row in rows if row[5]}.values())
+        catalog.executemany(sql.PUT_NEW_ATTR, [row[:6] for row in rows])
+        new = {row[0]: (row[0], *row[1:5], row[6], row[5], row[0]) for row in rows}
+        catalog.executemany(
+            sql.STAGE_PUT_ATTR, [row for id_, row in new.items() if id_ not in self._attrs]
+        )
+        self._attrs.update(new)
+
+    def _blocks(self, rows: list[tuple[Any, ...]]) -> None:
+        new: list[tuple[Any, ...]] = []
+        for id_, length in rows:
+            while self._ordinal == self._places[self._place].count:
+                self._place += 1
+                self._ordinal = self._offset = 0
+            place = self._places[self._place]
+            known = self._blocks_of(self._names[place.pack])
+            at = place.first + self._ordinal
+            digest = known[at][0] if known is not None and at < len(known) else None
+            if id_:
+                new.append((id_, digest, place.segment, self._offset, length))
+            self._offset += length
+            self._ordinal += 1
+        self._catalog.executemany(sql.PUT_NEW_BLOCK, new)
+
+    def _contents(self, rows: list[tuple[Any, ...]]) -> None:
+        for id_, digest, size, extents in rows:
+            self._catalog.execute(sql.PUT_NEW_CONTENT, (id_, digest, size, extents))
+            _put_users(self._catalog, id_, unpack_extents(extents))
+
+    def finish(
+        self, root_id: int, snapshot: SnapshotRow, previous: int | None, tags: Sequence[str]
+    ) -> None:
+        """All rows are there: make the snapshot."""
+        root_inode = _apply(self._catalog, root_id, snapshot, previous, 0)
+        _announce(self._catalog, root_id, snapshot, root_inode, tags)
+

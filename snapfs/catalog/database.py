@@ -1,0 +1,271 @@
+"""One connection to a catalog: how it is opened, what its transactions mean, what its errors become.
+
+Every read of more than one statement runs inside `Catalog.read` (two SELECTs outside a transaction
+may see two states), every change inside `Catalog.write` (BEGIN IMMEDIATE; a read is never upgraded).
+All SQLite-only settings are in this module.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from snapfs.catalog import compiled as sql
+from snapfs.errors import (
+    DamageError,
+    LockedError,
+    NoRepositoryError,
+    RepositoryError,
+    SnapfsError,
+    StorageFullError,
+)
+
+BUSY_TIMEOUT_S = 120.0
+CACHE_KIB = 48 * 1024
+COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
+
+Params = Sequence[Any] | dict[str, Any]
+
+
+@contextmanager
+def translated(path: str) -> Iterator[None]:
+    """Turn SQLite's errors into ours, naming the file."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a fault of ours, not of the file
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def translate(error: sqlite3.Error, path: str) -> SnapfsError:
+    """The error of ours that says what SQLite's means."""
+    text = str(error)
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith("SQLITE_FULL") or "disk is full" in text:
+        return StorageFullError(f"no space left for {path}", subject=path)
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return LockedError(f"{path} is in use by another process", subject=path)
+    if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return DamageError(
+            f"{path} is damaged ({text})", subject=path, hint="run snapfs rebuild-catalog"
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
+        return RepositoryError(f"{path} cannot be written ({text})", subject=path)
+    if name.startswith("SQLITE_CANTOPEN"):
+        return RepositoryError(f"{path} cannot be opened ({text})", subject=path)
+    if name.startswith("SQLITE_IOERR"):
+        return DamageError(f"reading or writing {path} failed ({text})", subject=path)
+    if "no such table" in text or "no such column" in text:
+        return DamageError(
+            f"{path} is not a whole catalog ({text})", subject=path,
+            hint="run snapfs rebuild-catalog",
+        )  # fmt: skip
+    return RepositoryError(f"{path}: {text}", subject=path)
+
+
+class Catalog:
+    """A connection; not for use from several threads at once."""
+
+    def __init__(self, path: bytes, *, write: bool) -> None:
+        """Open an existing catalog.
+
+        Raises NoRepositoryError if the file is missing, DamageError if it is not a catalog,
+        RepositoryError if its version is unknown.
+        """
+        self.path = path
+        self.name = os.fsdecode(path)
+        self.write_allowed = write
+        self._depth = 0
+        self._staged = False
+        if not os.path.lexists(path):
+            raise NoRepositoryError(f"{self.name} is missing", subject=self.name)
+        with translated(self.name):
+            self._db = self._open(write)
+        with translated(self.name):
+            self._check()
+
+    def _open(self, write: bool) -> sqlite3.Connection:
+        if write:
+            db = self._connect("rw")
+            db.execute("PRAGMA synchronous=FULL")
+            if db.execute("PRAGMA synchronous").fetchone()[0] != 2:
+                raise RepositoryError(f"{self.name}: SQLite does not sync as asked")
+            return db
+        db = self._connect("ro")
+        try:
+            db.execute(sql.META_GET, {"key": "id"}).fetchone()
+            return db
+        except sqlite3.OperationalError:
+            # A WAL database needs a -shm file even to be read; where none can be made (full disk,
+            # read-only medium) and no -wal waits to be merged, the file alone is the whole truth.
+            db.close()
+            wal = self.path + b"-wal"
+            if os.path.exists(wal) and os.path.getsize(wal) > 0:
+                raise
+            return self._connect("ro&immutable=1")
+
+    def _connect(self, mode: str) -> sqlite3.Connection:
+        quoted = "".join(
+            chr(byte) if chr(byte).isalnum() or byte in b"/._-" else f"%{byte:02x}"
+            for byte in os.path.abspath(self.path)
+        )
+        db = sqlite3.connect(
+            f"file:{quoted}?mode={mode}",
+            uri=True,
+            timeout=BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+        )
+        db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        return db
+
+    def _check(self) -> None:
+        if self._db.execute("PRAGMA application_id").fetchone()[0] != sql.APPLICATION_ID:
+            raise DamageError(
+                f"{self.name} is not a snapfs catalog",
+                subject=self.name,
+                hint="run snapfs rebuild-catalog",
+            )
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != sql.USER_VERSION:
+            raise RepositoryError(
+                f"{self.name} has catalog version {version}, this snapfs knows {sql.USER_VERSION}",
+                subject=self.name,
+                hint="use the snapfs that wrote it, or a newer one",
+            )
+
+    @classmethod
+    def make(cls, path: bytes) -> str:
+        """Create an empty catalog; returns the journal mode in force ("wal" where that holds)."""
+        name = os.fsdecode(path)
+        with translated(name):
+            db = sqlite3.connect(path, isolation_level=None)
+            try:
+                db.execute("PRAGMA auto_vacuum=INCREMENTAL")
+                db.execute(f"PRAGMA application_id={sql.APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version={sql.USER_VERSION}")
+                mode = str(db.execute("PRAGMA journal_mode=WAL").fetchone()[0])
+                db.execute("PRAGMA synchronous=FULL")
+                db.execute("BEGIN IMMEDIATE")
+                for statement in sql.CREATE:
+                    db.execute(statement)
+                for counter in COUNTERS:
+                    db.execute(sql.COUNTER_SET, {"counter": counter, "value": 1})
+                db.execute("COMMIT")
+            finally:
+                db.close()
+        return mode
+
+    def close(self) -> None:
+        """Close; an open transaction is rolled back."""
+        self._db.close()
+
+    def interrupt(self) -> None:
+        """Stop a statement that runs (called from a signal handler)."""
+        self._db.interrupt()
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._db.in_transaction
+
+    @contextmanager
+    def read(self) -> Iterator[Catalog]:
+        """One consistent state for all statements inside; may be nested."""
+        with translated(self.name):
+            if self._depth == 0:
+                self._db.execute("BEGIN")
+            self._depth += 1
+            try:
+                yield self
+            finally:
+                self._depth -= 1
+                if self._depth == 0 and self._db.in_transaction:
+                    self._db.execute("COMMIT")
+
+    @contextmanager
+    def write(self) -> Iterator[Catalog]:
+        """One atomic change; rolled back if the block raises."""
+        if self._depth:
+            raise RuntimeError("a read transaction cannot become a write")
+        with translated(self.name):
+            self._db.execute("BEGIN IMMEDIATE")
+            self._depth += 1
+            try:
+                yield self
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
+            finally:
+                self._depth -= 1
+
+    @contextmanager
+    def scratch(self) -> Iterator[Catalog]:
+        """Bulk work on temporary tables only: one transaction, so that rows cost no commit each."""
+        with translated(self.name):
+            self._db.execute("BEGIN")
+            try:
+                yield self
+            finally:
+                if self._db.in_transaction:
+                    self._db.execute("COMMIT")
+
+    def execute(self, statement: str, params: Params = ()) -> sqlite3.Cursor:
+        return self._db.execute(statement, params)
+
+    def executemany(self, statement: str, rows: Iterable[Params]) -> sqlite3.Cursor:
+        return self._db.executemany(statement, rows)
+
+    def one(self, statement: str, params: Params = ()) -> Any:
+        """The first row, or None."""
+        return self._db.execute(statement, params).fetchone()
+
+    def value(self, statement: str, params: Params = ()) -> Any:
+        """The first column of the first row, or None."""
+        row = self._db.execute(statement, params).fetchone()
+        return None if row is None else row[0]
+
+    def take(self, counter: str, amount: int = 1) -> int:
+        """The first of ``amount`` fresh ids, never given again (inside a write)."""
+        end = self.value(sql.COUNTER_TAKE, {"counter": counter, "amount": amount})
+        return int(end) - amount
+
+    def meta(self, key: str) -> str | None:
+        found = self.value(sql.META_GET, {"key": key})
+        return None if found is None else str(found)
+
+    def set_meta(self, key: str, value: str) -> None:
+        self.execute(sql.META_SET, {"key": key, "value": value})
+
+    def stage_tables(self) -> None:
+        """Make the temporary tables of the stage, empty."""
+        if self._staged:
+            for name in ("STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT",
+                         "STAGE_BLOCK", "STAGE_CONTENT", "STAGE_PROBLEM"):  # fmt: skip
+                self.execute(getattr(sql, f"STAGE_CLEAR_{name}"))
+            return
+        for statement in sql.CREATE_STAGE:
+            self.execute(statement)
+        self._staged = True
+
+    def quick_check(self) -> list[str]:
+        """What SQLite's own check finds wrong with the file (empty: nothing)."""
+        try:
+            rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
+        except sqlite3.Error as error:
+            return [str(error)]
+        return [str(row[0]) for row in rows if row[0] != "ok"]
+
+    def shrink(self) -> None:
+        """Give free pages back to the filesystem (auto_vacuum=INCREMENTAL)."""
+        self._db.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def checkpoint(self) -> None:
+        """Merge the WAL into the file and cut it, as far as readers allow."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

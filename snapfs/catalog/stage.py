@@ -1,0 +1,366 @@
+"""The stage: one set of changes to the head of a root, in temporary tables of one connection.
+
+A scan fills it (`put_rows`, `put_lost`), `settle` finds out which inode each observed name is,
+`compare` which rows are real changes; then it is either committed as the next snapshot
+(`catalog.commit`) or read as an overlay over the head and dropped. Ids that are not the catalog's are
+negative: ``-seq`` of the row that brings the inode.
+
+``stage.nodes``: 0 nothing of the inode changes, 1 a change (its old value goes into a diff row),
+2 bookkeeping only, 3 the inode is gone. ``stage.names`` 1: the directory entry changes.
+``stage.need``: 1 bytes and attributes are to be read, 2 they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import Catalog
+from snapfs.model.extents import pack_digest_extents
+from snapfs.model.toread import ToRead
+
+KEPT_ATTR = 1 << 40
+"""Local attribute ids from here on are the catalog's own, plus this."""
+
+TreeRow = tuple[Any, ...]
+
+
+class ScanRow(NamedTuple):
+    """One observed name, in the order of ``STAGE_SCAN``."""
+
+    seq: int
+    above: int | None
+    parent: int | None
+    name: bytes | None
+    inode: int | None
+    names: int
+    nodes: int
+    by_name: int | None
+    by_kind: int | None
+    post: int | None
+    low: int | None
+    high: int | None
+    need: int
+    kind: int
+    attr: int | None
+    size: int
+    mtime_s: int
+    mtime_nsec: int
+    rdev: int
+    target: bytes | None
+    content: int | None
+    state: int
+    ctime_s: int
+    ctime_nsec: int
+    dev: int
+    ino: int
+    nlink: int
+    fingerprint: int | None
+
+
+class Lost(NamedTuple):
+    """A name of the head that the scan did not see, or saw as something else."""
+
+    parent: int
+    name: bytes
+    inode: int
+    kind: int
+    dev: int
+    ino: int
+    done: int = 0
+
+
+class ReadResult(NamedTuple):
+    """What reading a file gave, where more than its digest has to be told (``STAGE_SET_READ_ALL``)."""
+
+    attr: int
+    size: int
+    mtime_s: int
+    mtime_nsec: int
+    digest: bytes | None
+    state: int
+    ctime_s: int
+    ctime_nsec: int
+    row: int
+
+
+class Counts(NamedTuple):
+    """Sums over the stage (``COUNT_STAGE``)."""
+
+    files_in: int
+    dirs_in: int
+    all_in: int
+    files_out: int
+    dirs_out: int
+    all_out: int
+    bytes_in: int
+    added: int
+    removed: int
+    modified: int
+    changes: int
+    last_seq: int
+
+
+class DirRow(NamedTuple):
+    """A staged directory (``STAGE_DIRS``)."""
+
+    seq: int
+    inode: int
+    low: int | None
+    high: int | None
+    fingerprint: int | None
+    state: int
+
+
+class Stage:
+    """The stage of one connection; making it empties the tables."""
+
+    def __init__(self, catalog: Catalog, *, first: bool) -> None:
+        """``first``: the root has no state yet, so that no identity can be anybody else's."""
+        self.catalog = catalog
+        self.first = first
+        self._attrs: dict[tuple[int, int, int, int, bytes], int] = {}
+        self._plain: dict[int, tuple[int, int, int]] = {}
+        self._next_attr = 1
+        self._new_attrs: list[tuple[Any, ...]] = []
+        self._problems = 0
+        self._unsure = False
+        catalog.stage_tables()
+
+    # --- filling -------------------------------------------------------------------------------
+
+    def attr(self, mode: int, uid: int, gid: int, flags: int, xattr: bytes) -> int:
+        """The local id of a set of attributes."""
+        key = (mode, uid, gid, flags, xattr)
+        found = self._attrs.get(key)
+        if found is None:
+            if len(self._attrs) >= 50_000:  # a tree where every file has attributes of its own
+                self._attrs.clear()
+            found = self._attrs[key] = self._next_attr
+            self._next_attr += 1
+            self._new_attrs.append((found, *key, None, None))
+        return found
+
+    def plain_attr(self, local: int) -> tuple[int, int, int]:
+        """(mode, uid, gid) of a local id."""
+        found = self._plain.get(local)
+        if found is None:
+            with self.catalog.scratch():
+                self._put_attrs()
+            row = self.catalog.one(sql.STAGE_ATTR, {"attr": local})
+            found = self._plain[local] = (row[0], row[1], row[2])
+        return found
+
+    def put_pack(
+        self,
+        name: str,
+        size: int,
+        segments: Iterable[tuple[int, int, int, int, Iterable[tuple[bytes, int, int]]]],
+        pack: int,
+        segment: int,
+        block: int,
+    ) -> tuple[int, int]:
+        """Add a finished pack.
+
+        ``segments`` are (offset, stored, raw, checksum, blocks), blocks (digest, offset, length).
+        ``pack`` is its local number; ``segment`` and ``block`` are the last numbers given, the ones
+        returned the last given now.
+        """
+        with self.catalog.scratch() as db:
+            db.execute(sql.STAGE_PUT_PACK, (pack, name, size, None))
+            for offset, stored, raw, checksum, blocks in segments:
+                segment += 1
+                row = (segment, pack, offset, stored, raw, checksum, None)
+                db.execute(sql.STAGE_PUT_SEGMENT, row)
+                rows = [
+                    (number, digest, segment, at, length)
+                    for number, (digest, at, length) in enumerate(blocks, block + 1)
+                ]
+                block += len(rows)
+                db.executemany(sql.STAGE_PUT_BLOCK, rows)
+        return segment, block
+
+    def put_rows(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add observed names (`ScanRow`)."""
+        with self.catalog.scratch() as db:
+            self._put_attrs()
+            db.executemany(sql.STAGE_SCAN, rows)
+
+    def _put_attrs(self) -> None:
+        if self._new_attrs:
+            self.catalog.executemany(sql.STAGE_PUT_ATTR, self._new_attrs)
+            self._new_attrs.clear()
+
+    def put_paths(self, rows: list[tuple[int, bytes]]) -> None:
+        """Paths from the root of directories that hold files to read: ``(key, path)``."""
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_PUT_SCAN_PATH, rows)
+
+    def put_lost(self, rows: Iterable[Lost]) -> None:
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_PUT_LOST, rows)
+
+    def put_problem(self, path: bytes, errno: int, what: str) -> None:
+        self._problems += 1
+        self.catalog.execute(sql.STAGE_PUT_PROBLEM, (self._problems, path, errno, what))
+
+    @property
+    def problems(self) -> int:
+        """How many entries could not be captured whole."""
+        return self._problems
+
+    def put_digests(self, rows: list[tuple[bytes | None, int]]) -> None:
+        """Digests of contents by row: ``(digest, seq)``; None for an empty file."""
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_READ, rows)
+
+    def put_results(self, rows: list[ReadResult]) -> None:
+        self._unsure = self._unsure or any(row.state for row in rows)
+        with self.catalog.scratch() as db:
+            self._put_attrs()
+            db.executemany(sql.STAGE_SET_READ_ALL, rows)
+
+    def put_contents(self, rows: Iterable[tuple[bytes, int, list[tuple[int, int, bytes]]]]) -> None:
+        """Contents of several extents: ``(digest, size, extents)``."""
+        with self.catalog.scratch() as db:
+            db.executemany(
+                sql.STAGE_PUT_CONTENT,
+                [(digest, size, pack_digest_extents(extents)) for digest, size, extents in rows],
+            )
+
+    def finish_reading(self) -> None:
+        """Take out what vanished; directories with a child that is not certain are not either."""
+        if not self._unsure:
+            return
+        with self.catalog.scratch() as db:
+            for text in sql.CREATE_STAGE_INDEX:
+                if "stage_by_key" in text:
+                    db.execute(text.replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS"))
+            db.execute(sql.VANISHED_INODES, {"next": db.value(sql.STAGE_LAST)})
+            db.execute(sql.VANISHED_NAMES)
+            db.execute(sql.UNSURE_FINGERPRINTS)
+
+    def owners(self) -> list[tuple[str, int]]:
+        """(``uid`` or ``gid``, number) of all staged attributes."""
+        return [(row[0], row[1]) for row in self.catalog.execute(sql.STAGE_OWNERS)]
+
+    def root_row(self) -> TreeRow | None:
+        """The root itself as a child of nothing, if it was staged."""
+        seq = self.catalog.value(sql.STAGE_ROOT)
+        if seq is None:
+            return None
+        row = self.catalog.one(sql.STAGE_CHILDREN, {"low": seq, "high": seq})
+        return None if row is None else tuple(row)
+
+    def drop_vanished(self, seqs: list[int]) -> None:
+        """Forget rows of files that were gone before they could be read."""
+        self._unsure = True
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_VANISHED, [(seq,) for seq in seqs])
+
+    # --- settling ------------------------------------------------------------------------------
+
+    def settle(self, *, old_dev: int, new_dev: int, next_seq: int) -> None:
+        """Give every observed name its inode and list what is gone.
+
+        ``old_dev`` is the device number of the root in the head, ``new_dev`` the one of today.
+        """
+        db = self.catalog
+        with db.scratch():
+            if self.first:
+                db.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_by_group" in text))
+                db.execute(sql.SETTLE_FRESH_GROUP)
+                db.execute(sql.SETTLE_SECONDARY)
+                return
+            for text in sql.CREATE_STAGE_INDEX:
+                if "stage_block" not in text:
+                    db.execute(text)
+            db.execute(sql.LOST_CLOSURE, {"old_dev": old_dev, "new_dev": new_dev})
+            db.execute(sql.SETTLE_GROUP)
+            while True:
+                for statement in (
+                    sql.SETTLE_SAME,
+                    sql.SETTLE_GROUP,
+                    sql.SETTLE_MOVED,
+                    sql.SETTLE_ONCE,
+                    sql.SETTLE_GROUP,
+                    sql.SETTLE_NAME,
+                    sql.SETTLE_GROUP,
+                ):
+                    db.execute(statement)
+                if db.execute(sql.SETTLE_RELINK).rowcount == 0:
+                    break
+                db.execute(sql.SETTLE_BY_NAME)
+            for statement in (
+                sql.SETTLE_FRESH_GROUP,
+                sql.SETTLE_FRESH,
+                sql.SETTLE_SECONDARY,
+                sql.SETTLE_NAMES,
+                sql.SETTLE_UNREAD,
+                sql.LOST_KEEP_UNREAD,
+            ):
+                db.execute(statement)
+            db.execute(sql.LOST_NAMES, {"next": next_seq})
+            db.execute(sql.LOST_INODES, {"next": max(next_seq, db.value(sql.STAGE_LAST))})
+
+    def to_read(self, *, after: int, most: int, linked: bool) -> list[ToRead]:
+        """Files whose bytes are to be read, by row from ``after`` on.
+
+        ``linked`` False leaves out files with several names: which row speaks for them is known
+        after `settle` only.
+        """
+        params = {"after": after, "most": most, "linked": int(linked)}
+        return [ToRead(*row) for row in self.catalog.execute(sql.STAGE_TO_READ, params)]
+
+    # --- after reading -------------------------------------------------------------------------
+
+    def compare(self) -> None:
+        """Tell changes from bookkeeping, once contents, attributes and tree digests are known."""
+        if self.first:
+            return
+        with self.catalog.scratch() as db:
+            db.execute(sql.MARK_BOOKKEEPING)
+
+    def resolve(self) -> None:
+        """Find what is known already: attributes and contents by value."""
+        with self.catalog.scratch() as db:
+            self._put_attrs()
+            db.execute(sql.ATTR_FIND_XATTR)
+            db.execute(sql.ATTR_FIND)
+            if not self.first:
+                db.execute(sql.ATTR_KEEP, {"kept": KEPT_ATTR})
+                db.execute(sql.ATTR_POINT, {"kept": KEPT_ATTR})
+                db.execute(sql.RESOLVE_CONTENT)
+
+    def directories(self) -> list[DirRow]:
+        """Staged directories, children before parents."""
+        return [DirRow(*row) for row in self.catalog.execute(sql.STAGE_DIRS)]
+
+    def children(self, directory: DirRow) -> Iterator[TreeRow]:
+        """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq."""
+        db = self.catalog
+        if self.first:
+            return iter(
+                db.execute(
+                    sql.STAGE_CHILDREN, {"low": directory.low, "high": directory.high}
+                )
+            )
+        parent = directory.inode if directory.inode > 0 else -directory.seq
+        rows = db.execute(sql.STAGE_CHILDREN_MOVED, {"parent": parent}).fetchall()
+        if directory.inode > 0:
+            rows += db.execute(sql.STAGE_CHILDREN_KEPT, {"parent": parent}).fetchall()
+        rows.sort()
+        return iter(rows)
+
+    def put_tree_digests(self, rows: list[tuple[bytes, int | None, int]]) -> None:
+        """``(tree digest, fingerprint, seq)`` of directories."""
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_DIGEST, rows)
+
+    def counts(self) -> Counts:
+        return Counts(*self.catalog.one(sql.COUNT_STAGE))
+
+    def old_bytes(self) -> int:
+        """Size of the staged files as the head has them."""
+        return int(self.catalog.value(sql.COUNT_OLD_BYTES))

@@ -1,0 +1,18 @@
+"""Every statement of the catalog as a SQLAlchemy Core construct, by the name `compiled` gives it.
+
+Conventions: parameters are `bindparam`s named after what they hold; ``:at`` is a snapshot id; a
+statement whose name ends in ``_AT`` reads an older snapshot, one that ends in ``_HEAD`` the newest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from snapfs.catalog import statements_read, statements_reclaim, statements_rows, statements_stage
+
+ALL: dict[str, Any] = {
+    **statements_rows.ALL,
+    **statements_read.ALL,
+    **statements_stage.ALL,
+    **statements_reclaim.ALL,
+}

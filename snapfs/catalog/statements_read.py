@@ -1,0 +1,295 @@
+"""Statements that read a snapshot: directories, names, inodes, changes, the places of bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import and_, bindparam, exists, func, literal, select, union_all
+
+from snapfs.catalog.schema import (
+    attr,
+    block,
+    content,
+    content_block,
+    dirent,
+    dirent_diff,
+    inode,
+    inode_diff,
+    pack,
+    segment,
+    snapshot,
+    xattr,
+)
+
+EMPTY = b""
+KNOWN_AT_ONCE = 128
+
+
+def p(name: str) -> Any:
+    """A parameter."""
+    return bindparam(name)
+
+
+def entry_columns(name: Any, id_: Any, source: Any) -> list[Any]:
+    """The columns of `model.entry.Entry`, in its order."""
+    return [
+        name.label("name"),
+        id_.label("inode"),
+        source.c.kind,
+        attr.c.mode,
+        attr.c.uid,
+        attr.c.gid,
+        attr.c.flags,
+        func.coalesce(xattr.c.value, literal(EMPTY)).label("xattr"),
+        source.c.size,
+        source.c.mtime_s,
+        source.c.mtime_nsec,
+        source.c.rdev,
+        func.coalesce(source.c.target, literal(EMPTY)).label("target"),
+        func.coalesce(source.c.content_id, 0).label("content"),
+        source.c.state,
+        source.c.tree_digest,
+        source.c.ctime_s,
+        source.c.ctime_nsec,
+        source.c.dev,
+        source.c.ino,
+        source.c.nlink,
+        source.c.fingerprint,
+    ]
+
+
+def first_diff_at(inode_id: Any, at: Any) -> Any:
+    """The smallest snapshot >= ``at`` for which ``inode_diff`` has a row of this inode."""
+    other = inode_diff.alias("later")
+    return (
+        select(func.min(other.c.snapshot_id))
+        .where(and_(other.c.inode_id == inode_id, other.c.snapshot_id >= at))
+        .scalar_subquery()
+    )
+
+
+def no_diff_at(inode_id: Any, at: Any) -> Any:
+    other = inode_diff.alias("later")
+    return ~exists(
+        select(1).where(and_(other.c.inode_id == inode_id, other.c.snapshot_id >= at))
+    )
+
+
+def names_at(condition_head: Any, condition_diff: Any, at: Any) -> Any:
+    """(parent_id, name, inode_id) of the names that ``at`` has among those selected."""
+    hidden = dirent_diff.alias("hidden")
+    later = dirent_diff.alias("later_name")
+    head = select(dirent.c.parent_id, dirent.c.name, dirent.c.inode_id).where(
+        and_(
+            condition_head,
+            ~exists(
+                select(1).where(
+                    and_(
+                        hidden.c.parent_id == dirent.c.parent_id,
+                        hidden.c.name == dirent.c.name,
+                        hidden.c.snapshot_id >= at,
+                    )
+                )
+            ),
+        )
+    )
+    old = select(dirent_diff.c.parent_id, dirent_diff.c.name, dirent_diff.c.inode_id).where(
+        and_(
+            condition_diff,
+            dirent_diff.c.inode_id.is_not(None),
+            dirent_diff.c.snapshot_id >= at,
+            dirent_diff.c.snapshot_id
+            == select(func.min(later.c.snapshot_id))
+            .where(
+                and_(
+                    later.c.parent_id == dirent_diff.c.parent_id,
+                    later.c.name == dirent_diff.c.name,
+                    later.c.snapshot_id >= at,
+                )
+            )
+            .scalar_subquery(),
+        )
+    )
+    return union_all(head, old)
+
+
+def entries_at(names: Any, at: Any) -> Any:
+    """Entries for a CTE of names: the inode as it was at ``at``."""
+    head = select(*entry_columns(names.c.name, names.c.inode_id, inode)).select_from(
+        names.join(inode, inode.c.id == names.c.inode_id)
+        .join(attr, attr.c.id == inode.c.attr_id)
+        .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
+    ).where(no_diff_at(names.c.inode_id, at))
+    old = select(*entry_columns(names.c.name, names.c.inode_id, inode_diff)).select_from(
+        names.join(
+            inode_diff,
+            and_(
+                inode_diff.c.inode_id == names.c.inode_id,
+                inode_diff.c.snapshot_id == first_diff_at(names.c.inode_id, at),
+            ),
+        )
+        .join(attr, attr.c.id == inode_diff.c.attr_id)
+        .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
+    )
+    return union_all(head, old)
+
+
+def _children_at(*, one: bool) -> Any:
+    head = dirent.c.parent_id == p("parent")
+    old = dirent_diff.c.parent_id == p("parent")
+    if one:
+        head = and_(head, dirent.c.name == p("name"))
+        old = and_(old, dirent_diff.c.name == p("name"))
+    names = names_at(head, old, p("at")).cte("names")
+    both = entries_at(names, p("at"))
+    return both if one else both.order_by("name")
+
+
+def _children_head(*, one: bool) -> Any:
+    where = dirent.c.parent_id == p("parent")
+    if one:
+        where = and_(where, dirent.c.name == p("name"))
+    query = (
+        select(*entry_columns(dirent.c.name, dirent.c.inode_id, inode))
+        .select_from(
+            dirent.join(inode, inode.c.id == dirent.c.inode_id)
+            .join(attr, attr.c.id == inode.c.attr_id)
+            .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
+        )
+        .where(where)
+    )
+    return query if one else query.order_by(dirent.c.name)
+
+
+def _inode_head() -> Any:
+    return (
+        select(*entry_columns(literal(EMPTY), inode.c.id, inode))
+        .select_from(
+            inode.join(attr, attr.c.id == inode.c.attr_id).outerjoin(
+                xattr, xattr.c.id == attr.c.xattr_id
+            )
+        )
+        .where(inode.c.id == p("inode"))
+    )
+
+
+def _inode_at() -> Any:
+    head = _inode_head().where(no_diff_at(inode.c.id, p("at")))
+    old = (
+        select(*entry_columns(literal(EMPTY), inode_diff.c.inode_id, inode_diff))
+        .select_from(
+            inode_diff.join(attr, attr.c.id == inode_diff.c.attr_id).outerjoin(
+                xattr, xattr.c.id == attr.c.xattr_id
+            )
+        )
+        .where(
+            and_(
+                inode_diff.c.inode_id == p("inode"),
+                inode_diff.c.snapshot_id == first_diff_at(p("inode"), p("at")),
+            )
+        )
+    )
+    return union_all(head, old)
+
+
+def chain_range(column: Any) -> Any:
+    """``column`` is a snapshot of the root in [from, until)."""
+    return column.in_(
+        select(snapshot.c.id).where(
+            and_(
+                snapshot.c.root_id == p("root"),
+                snapshot.c.id >= p("from"),
+                snapshot.c.id < p("until"),
+            )
+        )
+    )
+
+
+def _names_of(at: bool) -> Any:
+    if not at:
+        return select(dirent.c.parent_id, dirent.c.name, dirent.c.inode_id).where(
+            dirent.c.inode_id == p("inode")
+        )
+    return names_at(dirent.c.inode_id == p("inode"), dirent_diff.c.inode_id == p("inode"), p("at"))
+
+
+place_columns = [
+    block.c.digest,
+    block.c.length,
+    block.c.offset,
+    segment.c.offset.label("segment_offset"),
+    segment.c.stored,
+    pack.c.name.label("pack"),
+]
+
+placed = block.join(segment, segment.c.id == block.c.segment_id).join(
+    pack, pack.c.id == segment.c.pack_id
+)
+
+ALL: dict[str, Any] = {
+    "CHILDREN_HEAD": _children_head(one=False),
+    "CHILD_HEAD": _children_head(one=True),
+    "CHILDREN_AT": _children_at(one=False),
+    "CHILD_AT": _children_at(one=True),
+    # What a scan compares: `capture.scan.Known`.
+    "SCAN_CHILDREN": select(
+        dirent.c.name,
+        dirent.c.inode_id,
+        inode.c.kind,
+        attr.c.mode,
+        attr.c.uid,
+        attr.c.gid,
+        inode.c.size,
+        inode.c.mtime_s,
+        inode.c.mtime_nsec,
+        inode.c.ctime_s,
+        inode.c.ctime_nsec,
+        inode.c.ino,
+        inode.c.nlink,
+        inode.c.rdev,
+        inode.c.state,
+        inode.c.content_id,
+        inode.c.dev,
+        inode.c.fingerprint,
+        inode.c.tree_digest,
+    )
+    .select_from(
+        dirent.join(inode, inode.c.id == dirent.c.inode_id).join(
+            attr, attr.c.id == inode.c.attr_id
+        )
+    )
+    .where(dirent.c.parent_id == p("parent"))
+    .order_by(dirent.c.name),
+    "SCAN_DIR": select(dirent.c.inode_id, inode.c.fingerprint, inode.c.state)
+    .select_from(dirent.join(inode, inode.c.id == dirent.c.inode_id))
+    .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))),
+    "INODE_HEAD": _inode_head(),
+    "INODE_AT": _inode_at(),
+    "NAMES_OF_HEAD": _names_of(at=False),
+    "NAMES_OF_AT": _names_of(at=True),
+    "CHANGED_INODES": select(inode_diff.c.inode_id)
+    .where(chain_range(inode_diff.c.snapshot_id))
+    .distinct(),
+    "CHANGED_NAMES": select(dirent_diff.c.parent_id, dirent_diff.c.name)
+    .where(chain_range(dirent_diff.c.snapshot_id))
+    .distinct(),
+    "BLOCK_BY_DIGEST": select(block.c.id).where(block.c.digest == p("digest")),
+    "BLOCK_PLACE": select(*place_columns).select_from(placed).where(block.c.id == p("block")),
+    "BLOCKS_KNOWN": select(block.c.digest).where(
+        block.c.digest.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)])
+    ),
+    "CONTENT_BY_DIGEST": select(content.c.id).where(content.c.digest == p("digest")),
+    "CONTENT_GET": select(content.c.digest, content.c.size, content.c.extents).where(
+        content.c.id == p("content")
+    ),
+    "CONTENT_PLACES": select(block.c.id, *place_columns)
+    .select_from(content_block.join(placed, block.c.id == content_block.c.block_id))
+    .where(content_block.c.content_id == p("content"))
+    .order_by(content_block.c.seq),
+    "DIGEST_OF_BLOCK": select(block.c.digest).where(block.c.id == p("block")),
+    "DIGEST_OF_CONTENT": select(content.c.digest).where(content.c.id == p("content")),
+    "SEGMENTS_OF_PACK": select(segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum)
+    .where(segment.c.pack_id == p("pack"))
+    .order_by(segment.c.offset),
+    "PACKS": select(pack.c.id, pack.c.name, pack.c.size).order_by(pack.c.name),
+}

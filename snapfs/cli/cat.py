@@ -1,0 +1,64 @@
+"""``snapfs cat``: the bytes of a file as it was."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.params import argument
+from snapfs.cli.frame.states import States, reference_or_usage
+from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.records import Chunk, Place
+from snapfs.cli.render.text import reference
+from snapfs.errors import Exit, UsageError
+from snapfs.restore import read_file
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    place: str = argument(
+        "SNAP:PATH", required=True, completes="reference", about="snapshot and file in it"
+    )
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    with open_to_read(invocation) as repository:
+        states = States(invocation, repository)
+        wanted = reference_or_usage(arguments.place)
+        if wanted.path is None:
+            raise UsageError(
+                f"cat: which file of {arguments.place}?",
+                subject=arguments.place,
+                hint=f"write {arguments.place}:PATH",
+            )
+        stored = states.snapshot(wanted)
+        path = states.path(wanted, stored.root)
+        offset = 0
+        for data in read_file(repository, stored, path):
+            if invocation.json:
+                chunk = Chunk(offset, base64.b64encode(data).decode("ascii"))
+                invocation.emit(
+                    "cat/1", Place(reference(stored.root, stored.snapshot), path), chunk
+                )
+            else:
+                invocation.out.data(data)
+            offset += len(data)
+    return Exit.DONE
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("cat SNAP:PATH",),
+    description="""\
+Writes the bytes of a file as it was to standard output; holes come as zeros. Each block is checked
+against its digest before it is written.""",
+    examples=(
+        Example("snapfs cat latest:notes.txt", "a file of the newest snapshot"),
+        Example("snapfs cat 3d:./notes.txt | diff - notes.txt", "compared with now"),
+    ),
+    schemas=("cat/1",),
+)

@@ -1,0 +1,200 @@
+"""``snapfs create``: take a snapshot."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.failure import tell
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Changing
+from snapfs.cli.frame.params import argument, flag, option
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.streams import encode
+from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
+from snapfs.cli.frame.where import choose, open_to_write
+from snapfs.cli.render.created import print_created, say_first_words
+from snapfs.create import CreateOptions, create
+from snapfs.errors import Exit, SnapfsError, UsageError
+from snapfs.model.moment import Moment, parse_moment
+from snapfs.model.names import check_name
+from snapfs.model.snapshot import NewRoot, Root
+from snapfs.model.units import parse_size
+from snapfs.repository.make import make_repository
+from snapfs.repository.opened import Repository, repository_at
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Changing):
+    roots: tuple[str, ...] = argument(
+        "[ROOT...]", many=True, completes="directory",
+        about="directories or labels of roots (default: the root I stand in)",
+    )  # fmt: skip
+    name: str | None = option(
+        "--name", metavar="NAME", parse=check_name,
+        about="name of the snapshot (default: sYYYYMMDD-HHMMSS.mmm, UTC)",
+    )  # fmt: skip
+    message: str = option(
+        "-m", "--message", metavar="TEXT", default="", about="a note to keep with it"
+    )
+    tags: tuple[str, ...] = option(
+        "--tag", metavar="TAG", many=True, parse=check_name, about="a tag; may be repeated"
+    )
+    time: Moment | None = option(  # noqa: RUF009 (a field)
+        "--time", metavar="WHEN", parse=parse_moment,
+        about="the time it stands for, as 2026-06-01T14:30 (default: now)",
+    )  # fmt: skip
+    exclude: tuple[str, ...] = option(
+        "--exclude", metavar="PATTERN", many=True, setting=True,
+        about="leave out what matches, as a line of .gitignore; may be repeated",
+    )  # fmt: skip
+    exclude_from: tuple[str, ...] = option(
+        "--exclude-from", metavar="FILE", many=True, setting=True, completes="path",
+        about="leave out what matches a line of FILE; may be repeated",
+    )  # fmt: skip
+    exclude_caches: bool = flag(
+        "--exclude-caches", setting=True, about="leave out directories marked by CACHEDIR.TAG"
+    )
+    exclude_if_present: tuple[str, ...] = option(
+        "--exclude-if-present", metavar="NAME", many=True, setting=True,
+        about="leave out directories that hold NAME; may be repeated",
+    )  # fmt: skip
+    exclude_larger_than: int | None = option(
+        "--exclude-larger-than", metavar="SIZE", parse=parse_size, setting=True,
+        about="leave out files larger than SIZE, as 500M",
+    )  # fmt: skip
+    one_file_system: bool = flag(
+        "-x", "--one-file-system", setting=True, about="do not descend into other filesystems"
+    )
+    skip_if_unchanged: bool = flag(
+        "--skip-if-unchanged", about="take no snapshot if nothing differs from the newest one"
+    )
+    explain: tuple[str, ...] = option(
+        "--explain", metavar="PATH", many=True, completes="path",
+        about="with --dry-run: say which rule keeps PATH or leaves it out; may be repeated",
+    )  # fmt: skip
+    checksum: bool = flag("--checksum", about="read every file, whatever its times say")
+    ignore_ctime: bool = flag(
+        "--ignore-ctime", about="a moved ctime alone is no reason to read a file"
+    )
+    ignore_inode: bool = flag(
+        "--ignore-inode", about="another inode number alone is no reason to read a file"
+    )
+    nested: bool = flag("--nested", about="register a directory inside or around another root")
+    host: str | None = option(
+        "--host",
+        metavar="HOST",
+        setting=True,
+        about="host the root belongs to (default: this machine's id)",
+    )
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    if arguments.explain and not arguments.dry_run:
+        raise UsageError("--explain needs --dry-run", subject="--explain")
+    chosen = choose(invocation)
+    made = not repository_at(chosen.path)
+    if made:
+        # Before anything is made: a mistyped directory must not leave a repository behind.
+        for word in arguments.roots or (None,):
+            new_root(invocation, word, host=arguments.host, nested=arguments.nested)
+    code: int = Exit.DONE
+    with _repository(arguments, invocation, chosen.path, made=made) as repository:
+        states = States(invocation, repository)
+        for word in arguments.roots or (None,):
+            try:
+                subject = subject_of_create(
+                    states, invocation, word, host=arguments.host, nested=arguments.nested
+                )
+                code = max(code, _create(arguments, invocation, states, subject, made=made))
+            except SnapfsError as error:
+                if len(arguments.roots) < 2:
+                    raise
+                words = [word.decode("utf-8", "surrogateescape") for word in invocation.words]
+                code = max(code, tell(error, words, invocation.streams))
+    return code
+
+
+@contextlib.contextmanager
+def _repository(
+    arguments: Arguments, invocation: Invocation, path: bytes, *, made: bool
+) -> Iterator[Repository]:
+    """The repository, made if there is none; for a dry run one that is thrown away."""
+    if not made:
+        with open_to_write(invocation) as repository:
+            yield repository
+    elif not arguments.dry_run:
+        with make_repository(path, lock_wait_s=invocation.lock_wait_s) as repository:
+            yield repository
+    else:
+        with (
+            tempfile.TemporaryDirectory(prefix="snapfs-dry-run-") as folder,
+            make_repository(os.path.join(os.fsencode(folder), b"repository")) as repository,
+        ):
+            yield repository
+
+
+def _create(
+    arguments: Arguments,
+    invocation: Invocation,
+    states: States,
+    subject: Root | NewRoot,
+    *,
+    made: bool,
+) -> int:
+    options = CreateOptions(
+        name=arguments.name,
+        message=arguments.message,
+        tags=tuple(sorted(set(arguments.tags))),
+        time_ns=arguments.time and arguments.time.first_ns(invocation.clock.utc_offset_s),
+        command_line=invocation.words,
+        exclude=tuple(map(encode, arguments.exclude)),
+        exclude_from=tuple(map(invocation.environment.expand_home, arguments.exclude_from)),
+        exclude_caches=arguments.exclude_caches,
+        exclude_if_present=tuple(map(encode, arguments.exclude_if_present)),
+        one_file_system=arguments.one_file_system,
+        exclude_larger_than=arguments.exclude_larger_than,
+        skip_if_unchanged=arguments.skip_if_unchanged,
+        dry_run=arguments.dry_run,
+        explain=tuple(path_below(states, subject, word) for word in arguments.explain),
+        checksum=arguments.checksum,
+        ignore_ctime=arguments.ignore_ctime,
+        ignore_inode=arguments.ignore_inode,
+    )
+    with invocation.progress() as progress:
+        result = create(states.repository, subject, options, progress=progress)
+    print_created(invocation, result)
+    if made and result.snapshot is not None:
+        say_first_words(invocation, states.repository.path, result)
+    complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
+    return Exit.DONE if complete else Exit.PARTIAL
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("create [ROOT...] [OPTION...]",),
+    description="""\
+Takes a snapshot of each ROOT and prints its reference, as `photos@s20260601-120000.000`. The first
+use makes the repository and registers the directory as a root under its base name.
+
+Only what changed is read and stored. A file counts as changed if its size, mtime, ctime, inode number,
+owner, mode or number of links did; `--checksum` reads them all.
+
+What is left out: what matches `--exclude` and `--exclude-from`, then lines of .snapfsignore files in
+any directory (the syntax of .gitignore); the repository itself, always. Patterns begin at the root of
+the directory. `--dry-run --explain PATH` says which rule decides.
+
+What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
+    examples=(
+        Example("snapfs create ~/photos", "the first snapshot of a directory, later one more"),
+        Example("snapfs create -m 'before the upgrade'", "of the root I stand in, with a note"),
+        Example("snapfs create --exclude '*.o' --exclude /build/ ~/src", "without some files"),
+        Example("snapfs create --skip-if-unchanged ~/src", "only if something changed"),
+    ),
+    schemas=("create/1",),
+)

@@ -1,0 +1,81 @@
+"""``snapfs diff``: what differs between two snapshots, or a snapshot and the directory."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.failure import answering
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.pairs import read_pair
+from snapfs.cli.frame.params import argument, flag, literals
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.changes import ChangePrinter, Form
+from snapfs.diff import DiffOptions, diff
+from snapfs.errors import Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    words: tuple[str, ...] = argument(
+        "[A] [B] [PATH...]", many=True, completes="reference",
+        about="states A and B, or A..B (default: newest against live); then paths",
+    )  # fmt: skip
+    paths: tuple[str, ...] = literals()
+    stat: bool = flag("--stat", about="counts and bytes only")
+    content: bool = flag("--content", about="a unified diff of each file of text")
+    all: bool = flag("-a", "--all", about="also directories of which only their own times changed")
+    checksum: bool = flag("--checksum", about="read live files, whatever their times say")
+    exit_code: bool = flag("--exit-code", about="exit with 1 if anything differs, 2 if it failed")
+    zero: bool = flag("-0", "--null", about="raw fields, each ended by NUL")
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    with answering() if arguments.exit_code else nullcontext():
+        return _compare(arguments, invocation)
+
+
+def _compare(arguments: Arguments, invocation: Invocation) -> int:
+    with open_to_read(invocation) as repository, invocation.progress() as progress:
+        states = States(invocation, repository)
+        pair = read_pair(states, arguments.words, arguments.paths)
+        options = DiffOptions(paths=pair.paths, all=arguments.all, checksum=arguments.checksum)
+        form = (
+            Form.STAT if arguments.stat
+            else Form.CONTENT if arguments.content
+            else Form.ZERO if arguments.zero
+            else Form.LINES
+        )  # fmt: skip
+        printer = ChangePrinter(invocation, repository, pair, form)
+        for change in diff(repository, pair.first, pair.second, options, progress=progress):
+            printer.change(change)
+        printer.finish()
+    if arguments.exit_code and printer.count:
+        return Exit.FAILED
+    return Exit.DONE
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("diff [A] [B] [PATH...] [OPTION...]", "diff A..B [PATH...] [OPTION...]"),
+    description="""\
+Compares state A with state B: two snapshots, or a snapshot and the directory as it is now, written `.`.
+With one state it is compared with the directory, without any the newest snapshot is. Excluded files are
+neither new nor gone: the rules of the snapshot hold. Words after `--`, and words that name no
+state, are paths.
+
+Each line is a letter, a path from the root, and what differs, with tabs between: `M` modified, `+` added,
+`-` removed, `R OLD -> NEW` renamed, `!` could not be read. With `-0` the fields are raw and each is
+ended by NUL: letter, path (of a rename: old path, new path), what differs (may be empty).""",
+    examples=(
+        Example("snapfs diff", "what changed since the newest snapshot"),
+        Example("snapfs diff latest~1 latest", "what the newest snapshot changed"),
+        Example("snapfs diff 1d . --content src/", "the last day's edits below src"),
+        Example("snapfs diff --exit-code latest . || snapfs create", "a snapshot if needed"),
+    ),
+    schemas=("diff/1", "diff-text/1", "diff-stat/1"),
+)

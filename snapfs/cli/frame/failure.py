@@ -1,0 +1,90 @@
+"""Errors as one line that names the thing and the way out, or as JSON; and their exit codes."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from snapfs.cli.frame.streams import OutputClosed, Streams
+from snapfs.cli.render.json import json_line
+from snapfs.cli.render.records import Failure
+from snapfs.errors import Exit, SnapfsError, UsageError
+from snapfs.model.quote import printable, quote
+
+_KEPT_CODES = (Exit.NO_REPOSITORY, Exit.LOCKED)
+
+
+def tell(error: Exception, words: Sequence[str], streams: Streams) -> int:
+    """Write the error to standard error, after what was already printed; the exit code."""
+    try:
+        streams.out.flush()
+    except (OutputClosed, SnapfsError):
+        pass
+    options = words[: words.index("--")] if "--" in words else words
+    if "--debug" in options:
+        streams.messages.text("".join(traceback.format_exception(error)))
+    known = as_snapfs_error(error)
+    if "--json" in options:
+        failure = Failure(
+            kind=_kind(known),
+            message=known.message,
+            subject=known.subject,
+            hint=known.hint,
+            exit=int(known.exit_code),
+        )
+        streams.messages.line(json_line("error/1", failure))
+    else:
+        streams.messages.line(printable(f"snapfs: {known}"))
+    return int(known.exit_code)
+
+
+def as_snapfs_error(error: Exception) -> SnapfsError:
+    """The error itself, or one that says the same in our words."""
+    if isinstance(error, SnapfsError):
+        return error
+    if isinstance(error, OSError):
+        return _system_error(error)
+    if isinstance(error, MemoryError):
+        return SnapfsError("out of memory")
+    return SnapfsError(
+        f"internal error: {type(error).__name__}: {error}",
+        hint="please report it with what --debug shows",
+    )
+
+
+@contextmanager
+def answering() -> Iterator[None]:
+    """For commands whose exit code 1 is an answer: every failure but 10 and 11 becomes 2."""
+    try:
+        yield
+    except OutputClosed:
+        raise
+    except Exception as error:
+        known = as_snapfs_error(error)
+        if known.exit_code not in _KEPT_CODES:
+            known.exit_code = Exit.USAGE
+        if known is error:
+            raise
+        raise known from error
+
+
+def _system_error(error: OSError) -> SnapfsError:
+    reason = error.strerror or str(error) or type(error).__name__
+    if error.filename is None:
+        return SnapfsError(reason)
+    if isinstance(error.filename, int):
+        return SnapfsError(f"file descriptor {error.filename}: {reason}")
+    name = quote(os.fsencode(error.filename))
+    return SnapfsError(f"{name}: {reason}", subject=name)
+
+
+def _kind(error: SnapfsError) -> str:
+    """``not-found`` for NotFoundError, ``failed`` for the class of all errors."""
+    if type(error) is SnapfsError:
+        return "failed"
+    if type(error) is UsageError:
+        return "usage"
+    name = type(error).__name__.removesuffix("Error")
+    return "".join(f"-{char.lower()}" if char.isupper() else char for char in name)[1:]

@@ -1,0 +1,106 @@
+"""One run of a command: its common options, where its words go, whom it may ask."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.settings import Environment
+from snapfs.cli.frame.streams import Messages, Output, Streams
+from snapfs.cli.render.json import json_line
+from snapfs.cli.render.progress import progress_for
+from snapfs.cli.render.records import Note
+from snapfs.clock import Clock
+from snapfs.errors import RefusedError
+from snapfs.model.quote import printable
+from snapfs.progress import Progress
+
+
+@dataclass
+class Invocation:
+    """What a command needs from the world besides its own arguments.
+
+    ``words`` is the command line as it was given, ``origins`` says which options came from
+    variables or a profile.
+    """
+
+    command: str
+    words: tuple[bytes, ...]
+    common: Common
+    origins: dict[str, str]
+    environment: Environment
+    streams: Streams
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def out(self) -> Output:
+        return self.streams.out
+
+    @property
+    def messages(self) -> Messages:
+        return self.streams.messages
+
+    @property
+    def json(self) -> bool:
+        return self.common.json
+
+    @property
+    def tables(self) -> bool:
+        """Whether a person looks at standard output."""
+        return self.out.is_terminal and not self.json
+
+    @property
+    def lock_wait_s(self) -> float:
+        return self.common.lock_wait or 0.0
+
+    def emit(self, schema: str, *parts: object) -> None:
+        """One JSON object on standard output: the fields of all parts, in that order."""
+        self.out.line(json_line(schema, *parts))
+
+    def say(self, text: str) -> None:
+        """A message that is no result: standard error, unless ``--quiet``."""
+        if self.common.quiet:
+            return
+        self.out.flush()
+        if self.json:
+            self.messages.line(json_line("note/1", Note(text)))
+        else:
+            self.messages.line(printable(text))
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """What an operation reports to: a line that moves on a terminal, else problems and notes."""
+        reporter = progress_for(self.common, self.messages)
+        try:
+            yield reporter
+        finally:
+            reporter.finish()
+
+    def confirm(self, lines: list[str], question: str, *, yes: bool) -> None:
+        """Ask a question whose default is no. Raises RefusedError unless the answer is yes."""
+        if yes:
+            return
+        if self.json or not (os.isatty(0) and self.messages.is_terminal):
+            raise RefusedError(
+                f"{self.command} asks first, and nobody can answer here; nothing was done",
+                subject=self.command,
+                hint="add --yes, or --dry-run to see what it would do",
+            )
+        self.out.flush()
+        self.messages.text("".join(f"{line}\n" for line in lines) + f"{question} [y/N] ")
+        if _read_answer() not in {"y", "yes"}:
+            raise RefusedError("nothing was done", subject=self.command)
+
+
+def _read_answer() -> str:
+    """One line of standard input, which is a terminal; the end of input is no."""
+    answer = b""
+    while not answer.endswith(b"\n") and len(answer) < 1000:
+        data = os.read(0, 1000)
+        if not data:
+            break
+        answer += data
+    return answer.decode("utf-8", "replace").strip().lower()

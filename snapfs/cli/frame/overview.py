@@ -1,0 +1,41 @@
+"""``snapfs --help`` and ``snapfs --version``: text that needs no command module."""
+
+from __future__ import annotations
+
+from snapfs import __version__
+from snapfs.cli.frame.commands import COMMANDS, GROUPS
+
+_HEAD = """\
+Usage: snapfs [OPTION...] COMMAND [ARG...]
+
+Snapshots of any directory on any Linux filesystem: cheap to take, quick to look into,
+compare and restore.
+"""
+_TAIL = """\
+common options, before or after the command:
+  -r, --repo PATH    the repository      --json          JSON lines
+  --root ROOT        the root meant      -q, --quiet     no summary
+  --profile NAME     named settings      -v, --verbose   say more
+  --lock-wait SPAN   wait for a writer   --no-progress   no progress line
+  -n, --dry-run      change nothing      -y, --yes       do not ask
+  -h, --help         this text           --debug         where an error came from
+
+`snapfs COMMAND --help` explains one command, `man snapfs` all of it.
+First steps: snapfs create DIR, snapfs list, snapfs restore latest:FILE --to DIR2"""
+
+
+def overview() -> str:
+    """The help of snapfs as a whole."""
+    width = max(len(command.name) for command in COMMANDS)
+    parts = [_HEAD]
+    for group in GROUPS:
+        lines = [f"  {c.name:<{width}}  {c.summary}" for c in COMMANDS if c.group == group]
+        if lines:
+            parts.append("\n".join([f"{group}:", *lines, ""]))
+    parts.append(_TAIL)
+    return "\n".join(parts)
+
+
+def version() -> str:
+    """``snapfs 0.1.0``."""
+    return f"snapfs {__version__}"

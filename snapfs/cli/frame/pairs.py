@@ -1,0 +1,102 @@
+"""The two states that ``diff`` compares, and the paths it is limited to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snapfs.cli.frame.states import States
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.model.quote import quote_text
+from snapfs.model.reference import LATEST_POINT, Live, Named, Reference, read_range, read_reference
+from snapfs.model.snapshot import LiveSide, Side, StoredSide
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """From ``first`` to ``second``; ``paths`` are relative to the root, none means all."""
+
+    first: Side
+    second: Side
+    paths: tuple[bytes, ...]
+
+
+def read_pair(states: States, words: Sequence[str], literal_paths: Sequence[str]) -> Pair:
+    """States A and B from the first words, paths from the rest."""
+    rest = list(words)
+    found = _read_range(states, rest) or _read_states(states, rest)
+    first, second = found
+    bare = (*rest, *literal_paths)
+    return Pair(first, second, tuple(states.bare_path(word, first.root) for word in bare))
+
+
+def _read_range(states: States, rest: list[str]) -> tuple[Side, Side] | None:
+    """``A..B``, unless it is the name of something here (``../x``)."""
+    try:
+        ends = read_range(rest[0]) if rest else None
+    except ValueError as error:
+        raise UsageError(str(error), subject=rest[0]) from error
+    if ends is None:
+        return None
+    del rest[0]
+    first, second = states.side(ends[0]), states.side(ends[1])
+    return _with_rules(first, second)
+
+
+def _read_states(states: States, rest: list[str]) -> tuple[Side, Side]:
+    sides: list[Side] = []
+    while rest and len(sides) < 2:
+        side = _state(states, rest[0], after=sides)
+        if side is None:
+            break
+        sides.append(side)
+        del rest[0]
+    if not sides:
+        newest = states.snapshot(Reference(LATEST_POINT))
+        return newest, LiveSide(newest.root, newest.snapshot)
+    if len(sides) == 2:
+        return _with_rules(sides[0], sides[1])
+    only = sides[0]
+    if isinstance(only, LiveSide):
+        newest = states.snapshot(Reference(LATEST_POINT, only.root.label))
+        return newest, LiveSide(only.root, newest.snapshot)
+    return only, LiveSide(only.root, only.snapshot)
+
+
+def _state(states: States, word: str, after: Sequence[Side]) -> Side | None:
+    """The state that a word names; None if it is a path instead."""
+    try:
+        reference = read_reference(word)
+    except ValueError as error:
+        raise UsageError(str(error), subject=word) from error
+    if reference is None:
+        return None
+    if reference.path is not None:
+        raise UsageError(
+            f"{quote_text(word)}: states are compared as a whole", subject=word,
+            hint="give the PATH as a word of its own",
+        )  # fmt: skip
+    if reference.root is None and after:
+        # B is of the root of A unless it says otherwise; a number says it itself.
+        if isinstance(reference.point, Live):
+            return LiveSide(after[0].root)
+        if not (isinstance(reference.point, Named) and reference.point.number is not None):
+            reference = Reference(reference.point, after[0].root.label)
+    try:
+        return states.side(reference)
+    except NotFoundError:
+        if isinstance(reference.point, Named) and os.path.lexists(word):
+            return None
+        raise
+
+
+def _with_rules(first: Side, second: Side) -> tuple[Side, Side]:
+    """A live tree is seen with the rules of the snapshot it is compared with."""
+    if isinstance(first, LiveSide) and isinstance(second, StoredSide):
+        return LiveSide(first.root, second.snapshot), second
+    if isinstance(first, StoredSide) and isinstance(second, LiveSide):
+        return first, LiveSide(second.root, first.snapshot)
+    if isinstance(first, LiveSide) and isinstance(second, LiveSide):
+        raise UsageError("both states are the live directory", hint="name a snapshot")
+    return first, second

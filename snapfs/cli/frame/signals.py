@@ -1,0 +1,74 @@
+"""Signals as exceptions: SIGINT, SIGTERM and SIGHUP unwind the stack, so that every lock, temporary
+file and worker is given back on the way, and end the process with 128 + signal.
+
+A signal that is ignored when snapfs starts (nohup, a background job) stays ignored. While the stack
+unwinds, further signals are ignored, so that clean-up is not interrupted; one that arrives when it
+takes longer than ``PATIENCE_S`` ends the process at once, which is as safe as SIGKILL.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+PATIENCE_S = 3.0
+"""How long clean-up may take before another signal ends the process."""
+_CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal arrived. A BaseException, so that no ``except Exception`` swallows it."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+
+    @property
+    def exit_code(self) -> int:
+        """129, 130 or 143."""
+        return 128 + self.signum
+
+
+class _Handler:
+    """Raises on the first signal; what it does on later ones depends on the time between."""
+
+    def __init__(self) -> None:
+        self.first_at: float | None = None
+
+    def __call__(self, signum: int, _frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if self.first_at is None:
+            self.first_at = now
+            raise Interrupted(signum)
+        if now - self.first_at > PATIENCE_S:
+            os._exit(128 + signum)
+
+    def swallowed(self, unraisable: sys.UnraisableHookArgs) -> None:
+        """An exception that Python could not raise: it says nothing, and a signal counts anew."""
+        if isinstance(unraisable.exc_value, Interrupted):
+            self.first_at = None
+
+
+@contextmanager
+def as_exceptions(*, last: bool) -> Iterator[None]:
+    """Within the block the three signals raise ``Interrupted`` in the main thread.
+
+    ``last`` says that the process ends after the block: from then on they end it silently.
+    """
+    handler = _Handler()
+    before = {}
+    for signum in _CAUGHT:
+        if signal.getsignal(signum) is not signal.SIG_IGN:
+            before[signum] = signal.signal(signum, handler)
+    hook, sys.unraisablehook = sys.unraisablehook, handler.swallowed
+    try:
+        yield
+    finally:
+        sys.unraisablehook = hook
+        for signum, action in before.items():
+            signal.signal(signum, signal.SIG_DFL if last else action)

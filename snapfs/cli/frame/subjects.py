@@ -1,0 +1,97 @@
+"""What ``create`` takes a snapshot of: a registered root, or a directory that becomes one."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.states import States
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.fs.machine import host_id
+from snapfs.model.quote import quote, quote_text
+from snapfs.model.reference import is_root_path
+from snapfs.model.snapshot import NewRoot, Root
+
+
+def subject_of_create(
+    states: States, invocation: Invocation, word: str | None, *, host: str | None, nested: bool
+) -> Root | NewRoot:
+    """A label, a directory, or without a word the root I stand in."""
+    word = word if word is not None else invocation.common.root
+    if word is None:
+        if not states.roots:
+            return new_root(invocation, None, host=host, nested=nested)
+        return _of_this_host(states.root(), host)
+    labelled = next((root for root in states.roots if root.label == word), None)
+    if labelled is None or is_root_path(word) or "/" in word:
+        new = new_root(invocation, word, host=host, nested=nested, may_be_gone=_known(states))
+        return _registered(states, new) or new
+    if labelled.path is not None and os.path.isdir(word) and states.resolve(word) != labelled.path:
+        raise UsageError(
+            f"{word} is the label of {quote(labelled.path)} and a directory here",
+            subject=word,
+            hint=f"write ./{word} for the directory, {quote(labelled.path)} for the root",
+        )
+    return _of_this_host(labelled, host)
+
+
+def new_root(
+    invocation: Invocation,
+    word: str | None,
+    *,
+    host: str | None,
+    nested: bool,
+    may_be_gone: frozenset[bytes] = frozenset(),
+) -> NewRoot:
+    """The directory ``word`` as a root to be. Raises NotFoundError, or UsageError if it is none.
+
+    A directory in ``may_be_gone`` is a root already, and what to do about it is for ``create``.
+    """
+    if word is None:
+        raise UsageError(
+            "which directory? there is no root yet", hint="`snapfs create .` takes this directory"
+        )
+    if word == "":
+        raise UsageError("a directory is wanted, and the word is empty")
+    path = os.path.realpath(invocation.environment.expand_home(word))
+    if path not in may_be_gone:
+        try:
+            mode = os.stat(path).st_mode
+        except OSError as error:
+            raise NotFoundError(f"{quote_text(word)}: {error.strerror}", subject=word) from error
+        if not stat.S_ISDIR(mode):
+            raise UsageError(
+                f"{quote_text(word)} is no directory",
+                subject=word,
+                hint="a root is a directory; take the one the file is in",
+            )
+    return NewRoot(path, host or host_id(), nested)
+
+
+def path_below(states: States, subject: Root | NewRoot, word: str) -> bytes:
+    """An ordinary path relative to the directory that a snapshot is taken of."""
+    if isinstance(subject, Root):
+        return states.bare_path(word, subject)
+    return states.bare_path(word, Root(0, subject.host, subject.path, "the directory", 0))
+
+
+def _known(states: States) -> frozenset[bytes]:
+    return frozenset(root.path for root in states.roots if root.path is not None)
+
+
+def _registered(states: States, new: NewRoot) -> Root | None:
+    for root in states.roots:
+        if root.path == new.path and root.host == new.host:
+            return root
+    return None
+
+
+def _of_this_host(root: Root, host: str | None) -> Root:
+    if root.host in {host, host_id()}:
+        return root
+    raise UsageError(
+        f"{root.label} is a directory of another host ({root.host})",
+        subject=root.label,
+        hint=f"`snapfs roots move {root.label} DIR` makes it one of this host",
+    )

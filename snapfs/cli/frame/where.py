@@ -1,0 +1,85 @@
+"""Which repository: named on the command line, by a variable or a profile, else the user's own."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.settings import DEFAULT_PROFILE
+from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
+from snapfs.fs.machine import user_name
+from snapfs.model.quote import quote
+from snapfs.repository.opened import Repository, repository_at
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A repository's path; ``named`` if the user said so in this run, not only by default."""
+
+    path: bytes
+    named: bool
+
+
+def choose(invocation: Invocation) -> Chosen:
+    """The repository's path. Raises UsageError where no home directory says where it is."""
+    repo = invocation.common.repo
+    if repo is None:
+        folder = invocation.environment.folder("XDG_DATA_HOME", b".local/share")
+        if folder is None:
+            raise UsageError(
+                "which repository? there is no HOME to look in",
+                hint="name it with -r PATH or SNAPFS_REPO",
+            )
+        return Chosen(os.path.join(folder, b"snapfs/repository"), named=False)
+    if repo == "":
+        raise UsageError("--repo: the path is empty", subject="--repo")
+    path = invocation.environment.expand_home(repo)
+    named = invocation.origins.get("repo") != DEFAULT_PROFILE
+    return Chosen(path if path.startswith(b"/") else os.path.join(os.getcwdb(), path), named)
+
+
+def open_to_read(invocation: Invocation) -> Repository:
+    """The repository, for commands that change nothing."""
+    chosen = choose(invocation)
+    refuse_missing(chosen)
+    return Repository(chosen.path, write=False, lock_wait_s=invocation.lock_wait_s)
+
+
+def open_to_write(invocation: Invocation) -> Repository:
+    """The repository, for commands that change something."""
+    chosen = choose(invocation)
+    refuse_missing(chosen)
+    refuse_foreign(chosen)
+    return Repository(chosen.path, write=True, lock_wait_s=invocation.lock_wait_s)
+
+
+def refuse_missing(chosen: Chosen) -> None:
+    if not repository_at(chosen.path):
+        raise NoRepositoryError(
+            f"no repository at {quote(chosen.path)}",
+            subject=quote(chosen.path),
+            hint=_way_out(chosen),
+        )
+
+
+def _way_out(chosen: Chosen) -> str:
+    if chosen.named:
+        return "is its disk mounted? `snapfs create DIR` would make a new one there"
+    return "`snapfs create DIR` makes it, -r PATH or SNAPFS_REPO names another"
+
+
+def refuse_foreign(chosen: Chosen) -> None:
+    """Raises RepositoryError for a repository of another user, except for root who named it."""
+    owner, me = os.stat(chosen.path).st_uid, os.geteuid()
+    if owner == me or (me == 0 and chosen.named):
+        return
+    name = user_name(owner) or str(owner)
+    path = quote(chosen.path)
+    raise RepositoryError(
+        f"the repository {path} belongs to {name}, not to {user_name(me) or me}",
+        subject=path,
+        hint=f"name it with -r {path} to write into it as root, or run snapfs as {name}"
+        if me == 0
+        else f"run snapfs as {name}, or use another with -r PATH",
+    )

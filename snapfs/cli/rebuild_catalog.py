@@ -1,0 +1,59 @@
+"""``snapfs rebuild-catalog``: the catalog from journal and packs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.params import flag
+from snapfs.cli.frame.where import choose, refuse_foreign, refuse_missing
+from snapfs.errors import Exit
+from snapfs.model.quote import quote
+from snapfs.model.units import format_count, format_duration
+from snapfs.repository.rebuild import rebuild_catalog
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    yes: bool = flag("-y", "--yes", about="accepted for scripts; it never asks")
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    del arguments
+    chosen = choose(invocation)
+    refuse_missing(chosen)
+    refuse_foreign(chosen)
+    with invocation.progress() as progress:
+        result = rebuild_catalog(chosen.path, lock_wait_s=invocation.lock_wait_s, progress=progress)
+    if invocation.json:
+        invocation.emit("rebuild-catalog/1", result)
+    else:
+        found = (
+            f"{format_count(result.snapshots, 'snapshot')} of {format_count(result.roots, 'root')}"
+        )
+        invocation.say(
+            f"made the catalog of {quote(result.path)} again: {found}, "
+            f"{format_count(result.blocks, 'block')} from "
+            f"{format_count(result.journal_records, 'journal record')} "
+            f"in {format_duration(result.duration_ns)}"
+        )
+        if result.missing_blocks:
+            invocation.say(
+                f"{format_count(result.missing_blocks, 'block')} of deleted or damaged packs are missing; "
+                "`snapfs verify` says what that touches"
+            )
+    return Exit.PARTIAL if result.problems else Exit.DONE
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("rebuild-catalog",),
+    description="""\
+Makes catalog.db again from the journal and the packs, when it is lost, damaged, or older than the journal
+(a copy put back). Every snapshot, name, tag, pin and time is as before.""",
+    examples=(Example("snapfs rebuild-catalog", "when another command says so"),),
+    schemas=("rebuild-catalog/1",),
+)

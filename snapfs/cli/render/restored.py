@@ -1,0 +1,90 @@
+"""What ``restore`` asks and prints."""
+
+from __future__ import annotations
+
+import os
+
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.streams import encode
+from snapfs.cli.render.records import Named, Undo
+from snapfs.cli.render.text import reference
+from snapfs.model.quote import quote, quote_text
+from snapfs.model.snapshot import Root, Snapshot, StoredSide
+from snapfs.model.units import format_count, format_duration, format_size
+from snapfs.restore import RestoreOptions, RestorePlan, RestoreResult
+
+
+def plan_lines(stored: StoredSide, plan: RestorePlan) -> list[str]:
+    """What a restore would do: where, from what, how many entries."""
+    counts = (
+        f"create {plan.create:,}, overwrite {plan.overwrite:,}, "
+        f"delete {plan.delete:,}, leave alone {plan.left_alone:,}"
+    )
+    return [
+        f"Restore {reference(stored.root, stored.snapshot)} into {quote(plan.target)}:",
+        f"  {counts}; {format_size(plan.total_bytes)} to write",
+    ]
+
+
+def print_plan(invocation: Invocation, stored: StoredSide, plan: RestorePlan) -> None:
+    """The answer to ``--dry-run``."""
+    if invocation.json:
+        named = Named(reference(stored.root, stored.snapshot), stored.root.label)
+        invocation.emit("restore-plan/1", named, plan)
+        return
+    for line in plan_lines(stored, plan):
+        invocation.out.line(line)
+    invocation.say("dry run, nothing was changed")
+
+
+def print_restored(
+    invocation: Invocation, root: Root, options: RestoreOptions, result: RestoreResult
+) -> None:
+    """The summary on stderr, then the command that undoes it on stdout, as the last line."""
+    undo = None
+    if result.safety is not None:
+        undo = undo_command(invocation, root, result.safety, options.paths)
+    if invocation.json:
+        named = Named(reference(root, result.snapshot), root.label)
+        invocation.emit("restore/1", named, result, Undo(undo))
+        return
+    invocation.say(_summary(root, result))
+    if undo is not None:
+        invocation.say("To undo it:")
+        invocation.out.line(undo)
+
+
+def undo_command(
+    invocation: Invocation, root: Root, safety: Snapshot, paths: tuple[bytes, ...]
+) -> str:
+    """A command line that brings back the state that the safety snapshot holds."""
+    place = encode(reference(root, safety))
+    words = [b"snapfs"]
+    if invocation.common.repo is not None and "repo" not in invocation.origins:
+        words += [b"-r", encode(invocation.common.repo)]
+    words += [b"restore"]
+    if len(paths) == 1 and paths[0]:
+        words += [place + b":" + paths[0]]
+    else:
+        words += [place, *(os.path.join(root.path or b"/", path) for path in paths if path)]
+    return " ".join(quote(word) for word in (*words, b"--in-place", b"--delete"))
+
+
+def _summary(root: Root, result: RestoreResult) -> str:
+    counts = (
+        (result.created, "created"),
+        (result.overwritten, "overwritten"),
+        (result.deleted, "deleted"),
+        (result.unchanged, "already right"),
+        (result.left_alone, "left alone"),
+    )
+    done = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing to do"
+    parts = [
+        f"{reference(root, result.snapshot)} into {quote(result.target)}: {done}",
+        f"wrote {format_size(result.written_bytes)} in {format_duration(result.duration_ns)}",
+    ]
+    if result.problems:
+        parts.append(format_count(result.problems, "problem"))
+    if result.safety is not None:
+        parts.append(f"the state before is {quote_text(reference(root, result.safety))}")
+    return "; ".join(parts)

@@ -1,0 +1,144 @@
+"""Snapshots, entries, changes and counts as lines for people."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+
+from snapfs.cli.frame.streams import Output
+from snapfs.cli.render.records import Attributes
+from snapfs.cli.render.table import plain_lines, print_table
+from snapfs.clock import Clock
+from snapfs.model.entry import Entry
+from snapfs.model.kinds import FORMAT_OF_KIND, KIND_NAMES, Kind, State
+from snapfs.model.moment import NS, format_local
+from snapfs.model.quote import printable, quote
+from snapfs.model.snapshot import Root, RootSummary, Snapshot
+from snapfs.model.units import format_count, format_size
+
+Owners = tuple[Mapping[int, str], Mapping[int, str]]
+"""Names of users and of groups by number."""
+
+
+def reference(root: Root, snapshot: Snapshot) -> str:
+    """``photos@s20260601-120000.000``."""
+    return f"{root.label}@{snapshot.name}"
+
+
+def local_time(moment_ns: int, clock: Clock) -> str:
+    """``2026-06-01 14:30:05``, local time."""
+    try:
+        offset_s = clock.utc_offset_s(moment_ns)
+    except (OverflowError, OSError):
+        # Filesystems keep years that the C library has no local time for.
+        offset_s = 0
+    return format_local(moment_ns, offset_s)
+
+
+def remarks(snapshot: Snapshot) -> str:
+    """What sets a snapshot apart: pinned, incomplete, tags, message."""
+    marks = []
+    if snapshot.pinned:
+        marks.append("pinned")
+    if not snapshot.complete:
+        marks.append("incomplete")
+    marks.extend(f"#{tag}" for tag in snapshot.tags)
+    if snapshot.message:
+        marks.append(printable(snapshot.message))
+    return " ".join(marks)
+
+
+def print_snapshots(
+    out: Output, rows: Iterable[tuple[Root, Snapshot]], clock: Clock, *, several: bool
+) -> None:
+    """A table; with ``several`` roots snapshots are named with their root."""
+    table = [
+        (
+            str(snapshot.id),
+            reference(root, snapshot) if several else snapshot.name,
+            local_time(snapshot.created_ns, clock),
+            f"{snapshot.files:,}",
+            format_size(snapshot.total_bytes),
+            format_size(snapshot.stored_bytes),
+            remarks(snapshot),
+        )
+        for root, snapshot in rows
+    ]
+    headings = ("no", "snapshot", "time", "files", "size", "stored", "")
+    print_table(out, headings, table, right=(0, 3, 4, 5))
+
+
+def print_roots(out: Output, summaries: Iterable[RootSummary], clock: Clock) -> None:
+    """A table of roots with count, newest and size."""
+    table = []
+    for root, count, newest in ((s.root, s.snapshots, s.newest) for s in summaries):
+        table.append(
+            (
+                root.label,
+                quote(root.path) if root.path is not None else "(stream)",
+                f"{count:,}",
+                local_time(newest.created_ns, clock) if newest else "never",
+                format_size(newest.total_bytes) if newest else "",
+            )
+        )
+    print_table(out, ("root", "directory", "snapshots", "newest", "size"), table, right=(2, 4))
+
+
+def facts(out: Output, pairs: Sequence[tuple[str, str]]) -> None:
+    """Aligned ``what  value`` lines; those without a value are left out."""
+    rows = [(what, value) for what, value in pairs if value]
+    for line in plain_lines((), rows):
+        out.line(line)
+
+
+def entry_counts(files: int, dirs: int, others: int) -> str:
+    """``68,000 files, 4,200 directories, 3 others``."""
+    parts = [format_count(files, "file"), format_count(dirs, "directory", "directories")]
+    if others:
+        parts.append(format_count(others, "other"))
+    return ", ".join(parts)
+
+
+def change_counts(added: int, changed: int, removed: int, renamed: int = 0) -> str:
+    """``600 new, 12 changed, 3 removed``; ``nothing changed`` if so."""
+    counts = ((added, "new"), (changed, "changed"), (removed, "removed"), (renamed, "renamed"))
+    parts = [f"{count:,} {word}" for count, word in counts if count]
+    return ", ".join(parts) or "nothing changed"
+
+
+def attributes(path: bytes, entry: Entry, owners: Owners) -> Attributes:
+    """An entry for ``--json``."""
+    return Attributes(
+        path=path,
+        kind=KIND_NAMES[entry.kind],
+        mode=f"{entry.mode:04o}",
+        uid=entry.uid,
+        gid=entry.gid,
+        user=owners[0].get(entry.uid),
+        group=owners[1].get(entry.gid),
+        size=entry.size if entry.kind == Kind.FILE else 0,
+        mtime_ns=entry.mtime_s * NS + entry.mtime_nsec,
+        target=entry.target if entry.kind == Kind.SYMLINK else None,
+        rdev=entry.rdev if entry.kind in {Kind.CHAR, Kind.BLOCK} else None,
+        unread=entry.state == State.UNREAD,
+    )
+
+
+def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list[str]:
+    """Mode, owner, group, size or device, time and name, as ``ls -l`` shows them."""
+    if entry.kind in {Kind.CHAR, Kind.BLOCK}:
+        size = f"{os.major(entry.rdev)},{os.minor(entry.rdev)}"
+    else:
+        size = str(entry.size if entry.kind == Kind.FILE else 0)
+    shown = quote(name)
+    if entry.kind == Kind.SYMLINK:
+        shown = f"{shown} -> {quote(entry.target)}"
+    return [
+        stat.filemode(FORMAT_OF_KIND[entry.kind] | entry.mode),
+        printable(owners[0].get(entry.uid, str(entry.uid))),
+        printable(owners[1].get(entry.gid, str(entry.gid))),
+        size,
+        local_time(entry.mtime_s * NS, clock),
+        shown + (" (unread)" if entry.state == State.UNREAD else ""),
+    ]

@@ -1,0 +1,145 @@
+"""``snapfs restore``: bring files back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Changing
+from snapfs.cli.frame.params import argument, flag, literals, option
+from snapfs.cli.frame.states import States, reference_or_usage
+from snapfs.cli.frame.streams import encode
+from snapfs.cli.frame.where import open_to_read, open_to_write
+from snapfs.cli.render.restored import plan_lines, print_plan, print_restored
+from snapfs.errors import Exit, UsageError
+from snapfs.model.snapshot import StoredSide
+from snapfs.restore import Overwrite, OwnerRule, RestoreOptions, plan_restore, restore
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Changing):
+    place: str = argument(
+        "SNAP[:PATH]", required=True, completes="reference", about="snapshot, and path in it"
+    )
+    words: tuple[str, ...] = argument(
+        "[PATH...]", many=True, completes="path", about="ordinary paths to restore (default: all)"
+    )
+    paths: tuple[str, ...] = literals()
+    to: str | None = option(
+        "--to", metavar="DIR", completes="directory",
+        about="into DIR: a directory's content, a file as DIR/NAME",
+    )  # fmt: skip
+    in_place: bool = flag("--in-place", about="where it came from")
+    delete: bool = flag("--delete", about="also delete what the snapshot does not have")
+    overwrite: str | None = option(
+        "--overwrite", metavar="WHEN", choices=("always", "if-changed", "if-newer", "never"),
+        about="what to do with files that are there: always, if-changed, if-newer, never",
+    )  # fmt: skip
+    no_safety: bool = flag("--no-safety", about="with --in-place: no safety snapshot before")
+    include: tuple[str, ...] = option(
+        "--include", metavar="PATTERN", many=True, about="only what matches; may be repeated"
+    )
+    exclude: tuple[str, ...] = option(
+        "--exclude", metavar="PATTERN", many=True, about="not what matches; may be repeated"
+    )
+    owner: str = option(
+        "--owner", metavar="RULE", default="id", choices=("id", "name", "none"),
+        about="owners by number (id), by name, or mine (none)",
+    )  # fmt: skip
+    sparse: bool = flag("--sparse", about="write runs of zeros as holes")
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    if arguments.to is not None and arguments.in_place:
+        raise UsageError("restore: --to and --in-place exclude each other")
+    if arguments.to is None and not arguments.in_place:
+        raise UsageError(
+            "restore: where to? --to DIR beside, or --in-place over what is there",
+            hint="--dry-run shows what would be done",
+        )
+    opener = open_to_write if arguments.in_place else open_to_read
+    with opener(invocation) as repository:
+        states = States(invocation, repository)
+        wanted = reference_or_usage(arguments.place)
+        stored = states.snapshot(wanted)
+        options = _options(arguments, invocation, states, stored, wanted.path)
+        if arguments.dry_run or (arguments.in_place and not arguments.yes):
+            with invocation.progress() as progress:
+                plan = plan_restore(
+                    repository, stored.root, stored.snapshot, options, progress=progress
+                )
+            if arguments.dry_run:
+                print_plan(invocation, stored, plan)
+                return Exit.DONE
+            invocation.confirm(plan_lines(stored, plan), "Go on?", yes=False)
+        with invocation.progress() as progress:
+            result = restore(repository, stored.root, stored.snapshot, options, progress=progress)
+    print_restored(invocation, stored.root, options, result)
+    return Exit.PARTIAL if result.problems else Exit.DONE
+
+
+def _options(
+    arguments: Arguments,
+    invocation: Invocation,
+    states: States,
+    stored: StoredSide,
+    place_path: str | None,
+) -> RestoreOptions:
+    paths = (
+        []
+        if place_path is None
+        else [states.path(reference_or_usage(arguments.place), stored.root)]
+    )
+    paths += [states.bare_path(word, stored.root) for word in (*arguments.words, *arguments.paths)]
+    to = arguments.to
+    return RestoreOptions(
+        paths=tuple(dict.fromkeys(paths)),
+        keep_paths=len(set(paths)) > 1,
+        to=None if to is None else os.path.abspath(invocation.environment.expand_home(to)),
+        in_place=arguments.in_place,
+        delete=arguments.delete,
+        overwrite=Overwrite[arguments.overwrite.replace("-", "_").upper()]
+        if arguments.overwrite
+        else None,
+        safety=arguments.in_place and not arguments.no_safety,
+        include=tuple(map(encode, arguments.include)),
+        exclude=tuple(map(encode, arguments.exclude)),
+        owner=OwnerRule[arguments.owner.upper()],
+        sparse=arguments.sparse,
+        dry_run=arguments.dry_run,
+        command_line=invocation.words,
+    )
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=(
+        "restore SNAP[:PATH] [PATH...] --to DIR [OPTION...]",
+        "restore SNAP[:PATH] [PATH...] --in-place [OPTION...]",
+    ),
+    description="""\
+Brings back what a snapshot holds: all of it, or PATH. With `--to` a directory's content lands in DIR and a
+file as DIR/NAME; with several paths each keeps its path from the root. A DIR that holds anything needs
+`--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted.
+
+With `--in-place` the root itself is brought back, or PATH in it. It asks first and says how many entries
+it would create, overwrite, delete (with `--delete`) and leave alone. What was excluded when the snapshot
+was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
+before comes first, and the last line printed is the command that undoes it all.
+
+What the user or the filesystem does not allow is named, the rest goes on, and the exit code is 3.""",
+    examples=(
+        Example("snapfs restore latest:notes.txt --to /tmp/back", "one file, beside"),
+        Example(
+            "snapfs restore 2026-06-01 --in-place --delete", "the whole root as it was that day"
+        ),
+        Example(
+            "snapfs restore latest~1 src/ --in-place", "one directory, back over what is there"
+        ),
+        Example("snapfs restore photos@latest --in-place", "also if the directory is gone"),
+    ),
+    schemas=("restore/1", "restore-plan/1"),
+)

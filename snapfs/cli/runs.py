@@ -1,0 +1,74 @@
+"""``snapfs runs``: the commands that changed something."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.params import argument, flag, option
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.table import print_table
+from snapfs.cli.render.text import local_time
+from snapfs.errors import Exit
+from snapfs.model.quote import printable
+from snapfs.model.units import format_duration, parse_count
+from snapfs.repository.runs import Run, runs
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    root_word: str | None = argument(
+        "[ROOT]", completes="root", about="only those of one root (default: all)"
+    )
+    failed: bool = flag("--failed", about="only those that did not end with exit code 0")
+    number: int | None = option(
+        "-n", "--number", metavar="N", parse=parse_count, about="only the newest N"
+    )
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    with open_to_read(invocation) as repository:
+        word = arguments.root_word or arguments.root
+        root = None if word is None else States(invocation, repository).named_root(word)
+        found = runs(repository, root=root, failed=arguments.failed, limit=arguments.number)
+    if invocation.json:
+        for one in found:
+            invocation.emit("runs/1", one)
+    elif found:
+        rows = [_row(one, invocation) for one in found]
+        headings = ("started", "took", "exit", "user", "root", "command", "result")
+        print_table(invocation.out, headings, rows, right=(1, 2))
+    else:
+        invocation.say("no such run yet")
+    return Exit.DONE
+
+
+def _row(run: Run, invocation: Invocation) -> tuple[str, ...]:
+    ended = run.finished_ns is not None
+    return (
+        local_time(run.started_ns, invocation.clock),
+        format_duration(run.finished_ns - run.started_ns) if run.finished_ns is not None else "",
+        str(run.exit) if ended and run.exit is not None else "killed",
+        printable(run.user or str(run.user_id)),
+        run.root or "",
+        printable(run.command),
+        printable(run.summary),
+    )
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("runs [ROOT] [--failed] [-n N]",),
+    description="""\
+Lists every command that changed something, oldest first: when, how long, with what exit code, by whom, on
+which root, and what came of it.""",
+    examples=(
+        Example("snapfs runs -n 10", "the last ten"),
+        Example("snapfs runs --failed", "what went wrong"),
+    ),
+    schemas=("runs/1",),
+)

@@ -1,0 +1,81 @@
+"""``snapfs show``: everything about one snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.params import argument
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.records import Named
+from snapfs.cli.render.text import change_counts, entry_counts, facts, local_time, reference
+from snapfs.diff import ShowResult, show
+from snapfs.errors import Exit
+from snapfs.model.quote import printable, quote
+from snapfs.model.units import format_size
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    snapshot: str | None = argument(
+        "[SNAP]", completes="snapshot", about="the snapshot (default: the newest)"
+    )
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    with open_to_read(invocation) as repository:
+        states = States(invocation, repository)
+        stored = states.snapshot_of(arguments.snapshot)
+        result = show(repository, stored.snapshot)
+    if invocation.json:
+        named = Named(reference(result.root, result.snapshot), result.root.label)
+        invocation.emit("show/1", named, result)
+    else:
+        _print(invocation, result)
+    return Exit.DONE
+
+
+def _print(invocation: Invocation, result: ShowResult) -> None:
+    snapshot, root, clock = result.snapshot, result.root, invocation.clock
+    pairs = [
+        ("snapshot", f"{reference(root, snapshot)}  (number {snapshot.id})"),
+        ("directory", quote(root.path) if root.path is not None else ""),
+        ("host", printable(root.host)),
+        ("time", local_time(snapshot.created_ns, clock)),
+        ("finished", local_time(snapshot.finished_ns, clock)),
+        ("message", printable(snapshot.message)),
+        ("tags", " ".join(snapshot.tags)),
+        ("pinned", "yes, it cannot be deleted" if snapshot.pinned else ""),
+        ("complete", "" if snapshot.complete else "no, see the problems"),
+        ("entries", entry_counts(snapshot.files, snapshot.dirs, snapshot.others)),
+        ("size", format_size(snapshot.total_bytes)),
+        ("stored", f"{format_size(snapshot.stored_bytes)} when it was taken"),
+    ]
+    if result.previous is not None:
+        changes = change_counts(result.added, result.modified, result.removed, result.renamed)
+        grown = f"+{format_size(result.added_bytes)} -{format_size(result.removed_bytes)}"
+        pairs.append((f"since {result.previous.name}", f"{changes}; {grown}"))
+    pairs.extend(("rule", printable(rule)) for rule in result.rules)
+    pairs.extend(
+        ("problem", f"{quote(problem.path or b'.')}: {printable(problem.what)}")
+        for problem in result.problems
+    )
+    facts(invocation.out, pairs)
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("show [SNAP]",),
+    description="""\
+Shows one snapshot: its counts and sizes, what changed since the one before it in the chain, the rules
+it was taken with, and what could not be read.""",
+    examples=(
+        Example("snapfs show", "the newest snapshot of the root I stand in"),
+        Example("snapfs show photos@latest~1", "the one before it"),
+    ),
+    schemas=("show/1",),
+)

@@ -1,0 +1,103 @@
+"""``snapfs`` alone: where I stand, and what to type next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapfs.cli.frame.command import Command
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.where import choose, open_to_read
+from snapfs.cli.render.records import Standing
+from snapfs.cli.render.text import entry_counts, local_time, reference, remarks
+from snapfs.errors import Exit, UsageError
+from snapfs.model.quote import quote
+from snapfs.model.snapshot import Snapshot
+from snapfs.model.units import format_size
+from snapfs.repository.opened import repository_at
+
+_FIRST = (
+    ("snapfs create DIR", "take a snapshot of a directory"),
+    ("snapfs list", "see what there is"),
+    ("snapfs restore latest:FILE --to DIR", "get a file back"),
+)
+_NEXT = (
+    ("snapfs diff", "what changed since"),
+    ("snapfs create", "take the next one"),
+    ("snapfs restore latest:FILE --to DIR", "get a file back"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Common):
+    pass
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    del arguments
+    path = _path(invocation)
+    if path is None or not repository_at(path):
+        return _first(invocation, None)
+    with open_to_read(invocation) as repository:
+        states = States(invocation, repository)
+        root = states.root() if invocation.common.root is not None else states.standing_in()
+        chain = states.chain(root) if root is not None else ()
+        if root is None or not chain:
+            return _first(invocation, repository.path)
+        _newest(invocation, repository.path, reference(root, chain[-1]), chain[-1])
+    return Exit.DONE
+
+
+def _path(invocation: Invocation) -> bytes | None:
+    try:
+        return choose(invocation).path
+    except UsageError:
+        return None
+
+
+def _first(invocation: Invocation, repository: bytes | None) -> int:
+    if invocation.json:
+        commands = tuple(line for line, _ in _FIRST)
+        invocation.emit("start/1", Standing(repository, None, commands))
+        return Exit.DONE
+    invocation.out.line("snapfs takes snapshots of directories. Three first commands:")
+    _print_commands(invocation, _FIRST)
+    if repository is None:
+        invocation.out.line("There is no repository yet; the first create makes it.")
+    else:
+        invocation.out.line(f"This directory is in no root of {quote(repository)}.")
+    return Exit.DONE
+
+
+def _newest(invocation: Invocation, repository: bytes, name: str, newest: Snapshot) -> None:
+    if invocation.json:
+        commands = tuple(line for line, _ in _NEXT)
+        invocation.emit("start/1", Standing(repository, name, commands))
+        return
+    time = local_time(newest.created_ns, invocation.clock)
+    counts = entry_counts(newest.files, newest.dirs, newest.others)
+    for line in (
+        f"{name} of {time}: {counts}, {format_size(newest.total_bytes)}",
+        remarks(newest),
+        f"in {quote(repository)}. What to type next:",
+    ):
+        if line:
+            invocation.out.line(line)
+    _print_commands(invocation, _NEXT)
+
+
+def _print_commands(invocation: Invocation, commands: tuple[tuple[str, str], ...]) -> None:
+    for line, what in (*commands, ("snapfs --help", "all commands")):
+        invocation.out.line(f"  {line:<37}{what}")
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("",),
+    description="""\
+Without a command snapfs shows the newest snapshot of the root I stand in and what to type next, or the
+first commands.""",
+    schemas=("start/1",),
+)

@@ -1,0 +1,89 @@
+"""Packs that the catalog does not know: leftovers of a run that was killed.
+
+A complete pack is adopted, so that an interrupted first run goes on where it was; its blocks count as
+orphans until a snapshot uses them. Unfinished files are removed if the lock of their run can be taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from snapfs.blocks.packreader import PackReader
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.commit import BLOCK_TYPES, PACK_TYPES, SEGMENT_TYPES, RowBlock
+from snapfs.catalog.database import Catalog
+from snapfs.errors import SnapfsError
+from snapfs.repository.changes import change
+from snapfs.repository.opened import Repository
+from snapfs.storage.contract import is_temporary
+
+
+def remove_unfinished(repository: Repository, root_id: int) -> None:
+    """Remove unfinished packs of this root's runs; the caller holds the root's lock."""
+    for name in repository.backend.names("packs"):
+        if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
+            repository.backend.remove(f"packs/{name}")
+
+
+def adopt_packs(repository: Repository) -> int:
+    """Index complete packs that the catalog does not know; how many there were."""
+    catalog = repository.catalog
+    known = {row[1] for row in catalog.execute(sql.PACKS)}
+    known |= {row[0] for row in catalog.execute(sql.DOOMED)}
+    adopted = 0
+    for name in repository.backend.names("packs"):
+        if is_temporary(name) or name in known:
+            continue
+        try:
+            with PackReader(repository.backend, name) as reader:
+                if reader.repository_id() != repository.config.id:
+                    continue
+                info = reader.info([])
+        except SnapfsError:
+            continue  # damaged or foreign: verify names it, nothing refers to it
+        with change(repository) as made:
+            if _known(catalog, name):
+                continue
+            rows = _adopt(catalog, name, info)
+            made.record("adopt", {}, rows)
+        adopted += 1
+    return adopted
+
+
+def _known(catalog: Catalog, name: str) -> bool:
+    return any(row[1] == name for row in catalog.execute(sql.PACKS))
+
+
+def _adopt(catalog: Catalog, name: str, info: Any) -> list[RowBlock]:
+    pack = catalog.take("pack")
+    catalog.execute(sql.PUT_PACK, (pack, name, info.size))
+    segments: list[tuple[Any, ...]] = []
+    told: list[tuple[Any, ...]] = []
+    for index in info.segments:
+        place = index.place
+        segment = catalog.take("segment")
+        row = (segment, pack, place.offset, place.stored, place.raw, place.checksum)
+        catalog.execute(sql.PUT_SEGMENT, row)
+        blocks = list(index.blocks())
+        first = catalog.take("content", len(blocks))
+        numbered = [
+            (first + number, digest, segment, offset, length)
+            for number, (digest, offset, length) in enumerate(blocks)
+        ]
+        catalog.executemany(sql.PUT_NEW_BLOCK, numbered)
+        segments.append((*row, len(blocks)))
+        for id_, digest, _, _, length in numbered:
+            won = catalog.value(sql.BLOCK_BY_DIGEST, {"digest": digest}) == id_
+            told.append((id_ if won else 0, length))
+            if won:
+                catalog.execute(sql.ORPHAN_PUT, (id_,))
+    return [
+        ("pack", PACK_TYPES, _once([(pack, name, info.size)])),
+        ("segment", SEGMENT_TYPES, _once(segments)),
+        ("block", BLOCK_TYPES, _once(told)),
+    ]
+
+
+def _once(rows: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    yield rows

@@ -1,0 +1,63 @@
+"""Opening live entries one component at a time, never through a symlink, never blocking.
+
+A name is looked up in an open directory only, so that no path is ever too long and nobody who swaps a
+directory for a symlink during the run can lead it elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def open_top(path: bytes) -> int:
+    """Open the directory that a run works in; symlinks in ``path`` are the user's wish and followed."""
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def open_dir(name: bytes, dir_fd: int) -> int:
+    """Open a subdirectory. A symlink gives NotADirectoryError, whatever it points at."""
+    return os.open(name, DIR_FLAGS, dir_fd=dir_fd)
+
+
+def open_file(name: bytes, dir_fd: int) -> int:
+    """Open a regular file for reading without touching its access time where that is allowed.
+
+    The caller has seen by stat that it is regular; O_NONBLOCK keeps a pipe that took its place since
+    from hanging the run (compare ``fstat`` after).
+    """
+    try:
+        return os.open(name, FILE_FLAGS | os.O_NOATIME, dir_fd=dir_fd)
+    except PermissionError:
+        return os.open(name, FILE_FLAGS, dir_fd=dir_fd)
+
+
+def open_path(name: bytes, dir_fd: int) -> int:
+    """Hold an inode of any kind without opening it (O_PATH): a pipe, a device, a symlink itself."""
+    return os.open(name, PATH_FLAGS, dir_fd=dir_fd)
+
+
+def open_below(top_fd: int, parts: Sequence[bytes]) -> int:
+    """Open the directory ``parts`` below ``top_fd``, each component without following symlinks."""
+    fd = os.dup(top_fd)
+    for part in parts:
+        try:
+            below = open_dir(part, fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def proc_path(fd: int) -> bytes:
+    """A path that names exactly the inode held by ``fd``, also one held with O_PATH."""
+    return b"/proc/self/fd/%d" % fd
+
+
+def proc_child(dir_fd: int, name: bytes) -> bytes:
+    """A path of ``name`` in ``dir_fd`` for calls that know no ``dir_fd`` (use them without following)."""
+    return b"/proc/self/fd/%d/%s" % (dir_fd, name)

@@ -1,0 +1,245 @@
+"""Applying rules (``snapfs.fs.rules``) to a walk, directory by directory.
+
+Where no rule can speak there is no object at all: a walk asks ``if rules is not None`` and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Container
+from typing import NamedTuple
+
+from snapfs.fs.patterns import PatternSet, parse_patterns, split_lines
+from snapfs.fs.rules import IGNORE_FILE, RuleLine, Rules, to_bytes, to_text
+
+CACHE_TAG = b"CACHEDIR.TAG"
+_CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+_READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_MAX_IGNORE_BYTES = 1 << 20
+
+
+class Verdict(NamedTuple):
+    """What happens to one entry, and why: the rule and its source, both empty if none spoke."""
+
+    excluded: bool
+    rule: bytes
+    source: str
+
+
+_KEPT = Verdict(False, b"", "")
+
+
+class DirRules:
+    """The rules in force for the entries of one directory."""
+
+    __slots__ = ("_matcher", "_name", "_parent", "_sets", "digest", "only", "only_why")
+
+    def __init__(
+        self,
+        matcher: RuleMatcher,
+        parent: DirRules | None,
+        name: bytes,
+        sets: tuple[tuple[PatternSet, int], ...],
+        digest: bytes,
+    ) -> None:
+        self._matcher = matcher
+        self._parent = parent
+        self._name = name
+        # Each with the number of directories from its own down to this one.
+        self._sets = sets
+        self.only: frozenset[bytes] | None = None
+        self.only_why = ""
+        self.digest = digest
+        """Changes with every rule in force here: part of the directory's fingerprint."""
+
+    def excluded(self, name: bytes, is_dir: bool, size: int = 0) -> bool:
+        """Whether to leave ``name`` out; ``size`` counts for regular files, give 0 for others."""
+        larger_than = self._matcher.rules.larger_than
+        if larger_than is not None and size > larger_than and not is_dir:
+            return True
+        if self.only is not None:
+            return name not in self.only
+        for patterns, levels in self._sets:
+            prefix = self._prefix(levels) if patterns.needs_path else b""
+            decided = patterns.decide(name, prefix, is_dir)
+            if decided is not None:
+                return not decided.negated
+        return False
+
+    def explain(self, name: bytes, is_dir: bool, size: int = 0) -> Verdict:
+        """As `excluded`, with the reason."""
+        larger_than = self._matcher.rules.larger_than
+        if larger_than is not None and size > larger_than and not is_dir:
+            return Verdict(True, b"%d" % larger_than, "--exclude-larger-than")
+        if self.only is not None:
+            return _KEPT if name in self.only else Verdict(True, min(self.only), self.only_why)
+        for patterns, levels in self._sets:
+            decided = patterns.decide(name, self._prefix(levels), is_dir)
+            if decided is not None:
+                return Verdict(not decided.negated, decided.text, decided.source)
+        return _KEPT
+
+    def _prefix(self, levels: int) -> bytes:
+        """Path of this directory from the one ``levels`` further up, with a slash at its end.
+
+        Made when it is asked for and remembered for one directory: held for each, the prefixes of a
+        deep nest would take space that grows with its square.
+        """
+        if levels == 0:
+            return b""
+        cached = self._matcher.prefixes
+        if cached[0] is not self:
+            cached = self._matcher.prefixes = (self, {})
+        prefix = cached[1].get(levels)
+        if prefix is None:
+            names = [b""]
+            here: DirRules | None = self
+            for _ in range(levels):
+                assert here is not None
+                names.append(here._name)
+                here = here._parent
+            prefix = cached[1][levels] = b"/".join(reversed(names))
+        return prefix
+
+    def derive(self, name: bytes) -> DirRules:
+        """What holds in the subdirectory ``name`` before it is looked into."""
+        sets = tuple((patterns, levels + 1) for patterns, levels in self._sets)
+        return DirRules(self._matcher, self, name, sets, self.digest)
+
+    def add(self, patterns: PatternSet, text: bytes) -> DirRules:
+        """With the patterns of a .snapfsignore file of this very directory."""
+        # Those given for the run stay in front.
+        fixed = self._sets[:1] if self._matcher.has_run_patterns else ()
+        sets = (*fixed, (patterns, 0), *self._sets[len(fixed) :])
+        digest = hashlib.blake2b(self.digest + text, digest_size=16).digest()
+        return DirRules(self._matcher, self._parent, self._name, sets, digest)
+
+
+class RuleMatcher:
+    """Applies rules to a walk. Calls to `top` and `enter` follow the walk down."""
+
+    def __init__(
+        self, rules: Rules, *, problem: Callable[[bytes, OSError], None] | None = None
+    ) -> None:
+        """``problem`` hears of .snapfsignore files that could not be read (path, error)."""
+        self.rules = rules
+        self.has_run_patterns = bool(rules.patterns)
+        self.prefixes: tuple[DirRules | None, dict[int, bytes]] = (None, {})
+        self._run_patterns = PatternSet(parse_patterns(rules.patterns))
+        self._problem = problem
+        self._fixed = None if rules.standing is None else dict(rules.standing)
+        self._found: dict[bytes, bytes] = {}
+        self._sets: dict[bytes, PatternSet] = {}
+        markers = list(rules.if_present)
+        self._markers = [*markers, CACHE_TAG] if rules.caches else markers
+
+    def top(self, dir_fd: int | None, names: Container[bytes]) -> DirRules | None:
+        """Rules for the root's entries, None if nothing can be left out of it.
+
+        ``names`` are the root's entries; ``dir_fd`` is None where no live directory is at hand (then a
+        cache tag is believed by its name).
+        """
+        here: DirRules | None = None
+        if self.has_run_patterns or self.rules.larger_than is not None:
+            sets = ((self._run_patterns, 0),) if self.has_run_patterns else ()
+            here = DirRules(self, None, b"", sets, self.rules.digest())
+        return self._look_into(here, b"", b"", dir_fd, names)
+
+    def enter(
+        self,
+        parent: DirRules | None,
+        name: bytes,
+        path: bytes,
+        dir_fd: int | None,
+        names: Container[bytes],
+    ) -> DirRules | None:
+        """Rules for the entries of the subdirectory ``name``, whose path from the root is ``path``."""
+        here = None if parent is None else parent.derive(name)
+        return self._look_into(here, name, path, dir_fd, names)
+
+    def unused(self) -> tuple[RuleLine, ...]:
+        """Patterns given for the run that have matched nothing so far."""
+        matched = self._run_patterns.matched
+        return tuple(
+            RuleLine(pattern.text, pattern.source)
+            for index, pattern in enumerate(self._run_patterns.patterns)
+            if index not in matched
+        )
+
+    def ignore_files(self) -> tuple[tuple[bytes, bytes], ...]:
+        """The .snapfsignore files met so far: (directory, text), for ``Rules.with_standing``."""
+        return tuple(sorted(self._found.items()))
+
+    def _look_into(
+        self,
+        here: DirRules | None,
+        name: bytes,
+        path: bytes,
+        dir_fd: int | None,
+        names: Container[bytes],
+    ) -> DirRules | None:
+        text = self._ignore_text(path, dir_fd, names)
+        if text is not None:
+            self._found[path] = text
+            if here is None:
+                here = DirRules(self, None, name, (), self.rules.digest())
+            here = here.add(self._patterns_of(path, text), text)
+        if self._markers:
+            present = [marker for marker in self._markers if marker in names]
+            if CACHE_TAG in present and CACHE_TAG not in self.rules.if_present:
+                present = [marker for marker in present if marker != CACHE_TAG or _is_cache(dir_fd)]
+            if present:
+                if here is None:
+                    here = DirRules(self, None, name, (), self.rules.digest())
+                here.only = frozenset(present)
+                cache = present == [CACHE_TAG] and self.rules.caches
+                here.only_why = "--exclude-caches" if cache else "--exclude-if-present"
+        return here
+
+    def _ignore_text(
+        self, path: bytes, dir_fd: int | None, names: Container[bytes]
+    ) -> bytes | None:
+        if self._fixed is not None:
+            return self._fixed.get(path)
+        if dir_fd is None or IGNORE_FILE not in names:
+            return None
+        try:
+            return _read_regular(dir_fd, IGNORE_FILE, _MAX_IGNORE_BYTES)
+        except OSError as error:
+            if self._problem is not None:
+                self._problem(path + b"/" + IGNORE_FILE if path else IGNORE_FILE, error)
+            return None
+
+    def _patterns_of(self, path: bytes, text: bytes) -> PatternSet:
+        """The same text in many directories (or runs) is compiled once."""
+        source = to_text(path + b"/" + IGNORE_FILE if path else IGNORE_FILE)
+        key = to_bytes(source) + b"\0" + text
+        found = self._sets.get(key)
+        if found is None:
+            found = PatternSet(parse_patterns((line, source) for line in split_lines(text)))
+            self._sets[key] = found
+        return found
+
+
+def _read_regular(dir_fd: int, name: bytes, limit: int) -> bytes | None:
+    """Bytes of a regular file, None for anything else: neither links nor pipes hold rules."""
+    found = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    fd = os.open(name, _READ_FLAGS, dir_fd=dir_fd)
+    try:
+        return os.read(fd, limit)
+    finally:
+        os.close(fd)
+
+
+def _is_cache(dir_fd: int | None) -> bool:
+    if dir_fd is None:
+        return True
+    try:
+        start = _read_regular(dir_fd, CACHE_TAG, len(_CACHE_SIGNATURE))
+    except OSError:
+        return False
+    return start == _CACHE_SIGNATURE

@@ -1,0 +1,221 @@
+"""The pattern language of .gitignore files, on bytes, exactly as git reads it.
+
+Source of the rules: gitignore(5) and git's wildmatch.c. A pattern without a slash (but at its end) is
+matched against the last name, any other against the path from the directory that the pattern belongs to.
+``*`` and ``?`` never match a slash, ``**`` between slashes any number of directories; a slash at the end
+asks for a directory, ``!`` takes an exclusion back, and the last pattern that matches decides. What lies
+below an excluded directory cannot be taken back: nobody looks there.
+
+pathspec is not used: in 1.1 it excludes ``d/`` for ``*`` followed by ``!*/`` and ``a`` for ``a/**``, has no
+``[:alpha:]``, and so loses files that git keeps. ``tests/fs/test_patterns.py`` compares with git itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+_BOM = b"\xef\xbb\xbf"
+_SLASH = 0x2F
+_BACKSLASH = 0x5C
+
+_POSIX_CLASSES = {
+    b"alnum": rb"0-9A-Za-z",
+    b"alpha": rb"A-Za-z",
+    b"blank": rb" \t",
+    b"cntrl": rb"\x00-\x1f\x7f",
+    b"digit": rb"0-9",
+    b"graph": rb"!-~",
+    b"lower": rb"a-z",
+    b"print": rb" -~",
+    b"punct": rb"!-/:-@\[-`{-~",
+    b"space": rb" \t\n\v\f\r",
+    b"upper": rb"A-Z",
+    b"xdigit": rb"0-9A-Fa-f",
+}
+
+
+class Pattern(NamedTuple):
+    """One line that says something. ``regex`` is to match the whole name or path."""
+
+    text: bytes
+    source: str
+    regex: bytes
+    negated: bool
+    dirs_only: bool
+    by_name: bool
+
+
+class _NeverError(Exception):
+    """The pattern is malformed in a way that makes git match nothing."""
+
+
+def split_lines(text: bytes) -> list[bytes]:
+    """Lines of a pattern file, without a byte order mark and with either kind of line end."""
+    return [line.removesuffix(b"\r") for line in text.removeprefix(_BOM).split(b"\n")]
+
+
+def parse_pattern(line: bytes, source: str) -> Pattern | None:
+    """One line; None for a blank, a comment, and what git never matches (an open bracket)."""
+    text = _strip_trailing_blanks(line)
+    if not text or text.startswith(b"#"):
+        return None
+    body, negated = (text[1:], True) if text.startswith(b"!") else (text, False)
+    dirs_only = body.endswith(b"/")
+    body = body.removesuffix(b"/")
+    by_name = b"/" not in body
+    if body.startswith(b"/"):
+        body = body[1:]
+    if not body:
+        return None
+    try:
+        regex = _translate(body)
+    except _NeverError:
+        return None
+    return Pattern(text, source, regex, negated, dirs_only, by_name)
+
+
+def parse_patterns(lines: Iterable[tuple[bytes, str]]) -> list[Pattern]:
+    """All that say something, in order."""
+    parsed = (parse_pattern(line, source) for line, source in lines)
+    return [pattern for pattern in parsed if pattern is not None]
+
+
+class PatternSet:
+    """Patterns of one source in order of precedence (the last wins), ready for matching many names."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self.patterns = tuple(patterns)
+        self.needs_path = any(not pattern.by_name for pattern in patterns)
+        # One joined expression answers "none of them" for nearly every name.
+        self._any_name = _join(pattern.regex for pattern in patterns if pattern.by_name)
+        self._any_path = _join(pattern.regex for pattern in patterns if not pattern.by_name)
+        self._regexes = [re.compile(pattern.regex, re.DOTALL) for pattern in patterns]
+        self.matched: set[int] = set()
+
+    def decide(self, name: bytes, prefix: bytes, is_dir: bool) -> Pattern | None:
+        """The pattern that decides on ``name``, or None.
+
+        ``prefix`` is the path of its directory from the directory the set belongs to, with a slash at
+        the end, or empty.
+        """
+        if not (
+            (self._any_name is not None and self._any_name.fullmatch(name))
+            or (self._any_path is not None and self._any_path.fullmatch(prefix + name))
+        ):
+            return None
+        decided: Pattern | None = None
+        for index, (pattern, regex) in enumerate(zip(self.patterns, self._regexes, strict=True)):
+            if pattern.dirs_only and not is_dir:
+                continue
+            if regex.fullmatch(name if pattern.by_name else prefix + name):
+                self.matched.add(index)
+                decided = pattern
+        return decided
+
+
+def _join(regexes: Iterable[bytes]) -> re.Pattern[bytes] | None:
+    joined = b"|".join(regexes)
+    return re.compile(joined, re.DOTALL) if joined else None
+
+
+def _strip_trailing_blanks(line: bytes) -> bytes:
+    """Without spaces at the end, but for one that is quoted with a backslash."""
+    end = len(line)
+    while end and line[end - 1] == 0x20:
+        end -= 1
+    backslashes = end - len(line[:end].rstrip(b"\\"))
+    if end < len(line) and backslashes % 2:
+        end += 1
+    return line[:end]
+
+
+def _translate(pattern: bytes) -> bytes:
+    """A regular expression for a whole name or path, as wildmatch with WM_PATHNAME matches it."""
+    out = bytearray()
+    at = 0
+    while at < len(pattern):
+        byte = pattern[at]
+        if byte == 0x2A:  # *
+            piece, at = _translate_stars(pattern, at)
+            out += piece
+        elif byte == 0x3F:  # ?
+            out += b"[^/]"
+            at += 1
+        elif byte == 0x5B:  # [
+            piece, at = _translate_bracket(pattern, at)
+            out += piece
+        else:
+            if byte == _BACKSLASH:
+                at += 1
+                if at == len(pattern):
+                    raise _NeverError
+            out += re.escape(pattern[at : at + 1])
+            at += 1
+    return bytes(out)
+
+
+def _translate_stars(pattern: bytes, start: int) -> tuple[bytes, int]:
+    at = start
+    while at < len(pattern) and pattern[at] == 0x2A:
+        at += 1
+    bounded = start == 0 or pattern[start - 1] == _SLASH
+    if at - start == 1 or not bounded:
+        return b"[^/]*", at
+    if at == len(pattern):
+        return b".*", at
+    for slash in (b"/", b"\\/"):
+        if pattern.startswith(slash, at):
+            return b"(?:.*/)?", at + len(slash)
+    return b"[^/]*", at
+
+
+def _translate_bracket(pattern: bytes, start: int) -> tuple[bytes, int]:
+    """A bracket expression; it never matches a slash. An unfinished one makes the pattern match nothing."""
+    at = start + 1
+    negated = pattern[at : at + 1] in (b"!", b"^")
+    at += negated
+    members = bytearray()
+    before = -1  # what a range could begin with
+    first = True
+    while first or pattern[at : at + 1] != b"]":
+        first = False
+        if at >= len(pattern):
+            raise _NeverError
+        byte = pattern[at]
+        if byte == 0x2D and before >= 0 and pattern[at + 1 : at + 2] not in (b"", b"]"):
+            byte, at = _quoted(pattern, at + 1)
+            if before <= byte:
+                members += b"%s-%s" % (_member(before), _member(byte))
+            before = -1
+            continue
+        if byte == 0x5B and pattern[at + 1 : at + 2] == b":":
+            end = pattern.find(b"]", at + 2)
+            if end < 0:
+                raise _NeverError
+            if end > at + 2 and pattern[end - 1] == 0x3A:
+                try:
+                    members += _POSIX_CLASSES[pattern[at + 2 : end - 1]]
+                except KeyError:
+                    raise _NeverError from None
+                before, at = -1, end + 1
+                continue
+        before, at = _quoted(pattern, at)
+        members += _member(before)
+    if negated:
+        return b"[^/%s]" % members, at + 1
+    return (b"(?!/)[%s]" % members if members else b"(?!)"), at + 1
+
+
+def _quoted(pattern: bytes, at: int) -> tuple[int, int]:
+    """The byte at ``at``, or the one after a backslash there, and the offset after it."""
+    if pattern[at] == _BACKSLASH:
+        at += 1
+        if at == len(pattern):
+            raise _NeverError
+    return pattern[at], at + 1
+
+
+def _member(byte: int) -> bytes:
+    return b"\\x%02x" % byte

@@ -1,0 +1,253 @@
+"""Giving an inode what it should have besides its bytes, in the order in which nothing is lost again.
+
+Owner first (it clears set-id bits and capabilities), then the mode, then extended attributes (ACLs change
+group bits, to what the stored mode has), then times, and inode flags last (they forbid all the rest).
+
+``where`` is an open descriptor, or ``fs.handles.proc_path`` of one opened with O_PATH. What is refused is
+collected and the rest goes on: one entry gives one problem line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from snapfs.fs.handles import open_file
+from snapfs.fs.inodeflags import LOCKING, get_flags, set_flags
+from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr, read_xattrs
+from snapfs.materialize.owners import KEEP
+from snapfs.model.kinds import Kind
+from snapfs.model.xattrs import unpack_xattrs
+
+_CAPABILITY = b"security.capability"
+_KERNEL_MANAGED = frozenset(
+    (b"security.selinux", b"security.SMACK64", b"security.ima", b"security.evm")
+)
+"""Labels that the kernel puts on every new file: they are no leftovers of the file's former state."""
+
+_USUAL_TIMES = range(-(2**31) * 10**9, 2**31 * 10**9)
+"""Nanoseconds that every filesystem can store; beyond them some clamp without a word."""
+
+
+class Attributes(NamedTuple):
+    """What a restore sets. ``uid`` and ``gid`` may be KEEP; ``flags`` are inode flags."""
+
+    mode: int
+    uid: int
+    gid: int
+    flags: int
+    xattr: bytes
+    mtime_ns: int
+
+
+class Refusals:
+    """What one entry did not get: first errno, and all of it in words."""
+
+    __slots__ = ("_items", "errno")
+
+    def __init__(self) -> None:
+        self.errno = 0
+        self._items: list[str] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._items)
+
+    def add(self, what: str, error: OSError | None = None) -> None:
+        """``what`` was not set."""
+        number = (error.errno or 0) if error is not None else 0
+        self.errno = self.errno or number
+        self._items.append(f"{what} ({os.strerror(number)})" if number else what)
+
+    def text(self) -> str:
+        """For a problem line."""
+        return "not set: " + ", ".join(self._items)
+
+    @contextlib.contextmanager
+    def taking(self, what: str) -> Iterator[None]:
+        """Collect an OSError of the block as a refusal of ``what``."""
+        try:
+            yield
+        except OSError as error:
+            self.add(what, error)
+
+
+def give(where: int | bytes, kind: int, wanted: Attributes, refused: Refusals) -> None:
+    """Set everything but flags on an inode that was just made and has no attributes of its own."""
+    mode = _give_owner(where, kind, wanted, refused)
+    if kind != Kind.SYMLINK:
+        _give_mode(where, mode, refused)
+    if wanted.xattr:
+        for name, value in unpack_xattrs(wanted.xattr).items():
+            _give_xattr(where, name, value, refused)
+    give_time(where, wanted.mtime_ns, refused)
+
+
+def give_flags(fd: int, flags: int, refused: Refusals) -> None:
+    """Set inode flags through a real descriptor; without the privilege, those that need none."""
+    try:
+        set_flags(fd, flags)
+    except OSError as error:
+        refused.add(f"inode flags {flags:#x}", error)
+        if flags & LOCKING and flags & ~LOCKING:
+            with contextlib.suppress(OSError):
+                set_flags(fd, flags & ~LOCKING)
+
+
+def give_time(where: int | bytes, mtime_ns: int, refused: Refusals) -> None:
+    """Set the time of modification, and that of access with it."""
+    try:
+        os.utime(where, ns=(mtime_ns, mtime_ns))
+        if mtime_ns not in _USUAL_TIMES and os.stat(where).st_mtime_ns != mtime_ns:
+            refused.add(f"time {mtime_ns} ns, beyond what the filesystem stores")
+    except (OSError, OverflowError) as error:
+        refused.add("time", error if isinstance(error, OSError) else None)
+
+
+def mend(
+    where: int | bytes,
+    kind: int,
+    live: os.stat_result,
+    wanted: Attributes,
+    refused: Refusals,
+    *,
+    dry_run: bool,
+) -> bool:
+    """Make an inode that exists equal to ``wanted``, touching only what differs; whether anything did.
+
+    ``live`` is its stat. Leftover attributes go, among them ACLs.
+    """
+    flags_fd = _open_for_flags(where, kind, live)
+    try:
+        live_flags = wanted.flags if flags_fd is None else get_flags(flags_fd)
+        owner = (wanted.uid not in (KEEP, live.st_uid)) or (wanted.gid not in (KEEP, live.st_gid))
+        mode = kind != Kind.SYMLINK and stat.S_IMODE(live.st_mode) != wanted.mode
+        time = live.st_mtime_ns != wanted.mtime_ns
+        xattr = b""
+        with refused.taking("extended attributes"):
+            xattr = read_xattrs(where, held=True)
+        stale, missing = _xattr_changes(xattr, wanted.xattr)
+        flags = live_flags != wanted.flags
+        if not (owner or mode or time or stale or missing or flags):
+            return False
+        if dry_run:
+            return True
+        if flags_fd is not None and live_flags & LOCKING:
+            with refused.taking("inode flags"):
+                set_flags(flags_fd, live_flags & ~LOCKING)
+            flags = True
+        allowed = wanted.mode
+        if owner:
+            allowed = _give_owner(where, kind, wanted, refused)
+            capability = unpack_xattrs(wanted.xattr).get(_CAPABILITY)
+            if capability is not None:
+                missing[_CAPABILITY] = capability
+        for name in stale:
+            with refused.taking(f"removal of {os.fsdecode(name)}"):
+                drop_xattr(where, name)
+        if kind != Kind.SYMLINK and (mode or owner or ACCESS_ACL in stale):
+            _give_mode(where, allowed, refused)
+        for name, value in missing.items():
+            _give_xattr(where, name, value, refused)
+        if time:
+            give_time(where, wanted.mtime_ns, refused)
+        if flags_fd is not None and flags:
+            give_flags(flags_fd, wanted.flags, refused)
+        return True
+    finally:
+        if flags_fd is not None and flags_fd != where:
+            os.close(flags_fd)
+
+
+def unlock(fd: int) -> bool:
+    """Clear the flags that forbid changes, if any are set and we may; whether anything was done."""
+    try:
+        flags = get_flags(fd)
+        if flags & LOCKING:
+            set_flags(fd, flags & ~LOCKING)
+            return True
+    except OSError:
+        pass
+    return False
+
+
+def unlock_entry(name: bytes, dir_fd: int) -> bool:
+    """Clear the flags that protect a regular file or directory; whether any were set."""
+    try:
+        kind = stat.S_IFMT(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):
+            return False
+        fd = open_file(name, dir_fd)
+    except OSError:
+        return False
+    try:
+        return unlock(fd)
+    finally:
+        os.close(fd)
+
+
+def _give_owner(where: int | bytes, kind: int, wanted: Attributes, refused: Refusals) -> int:
+    """Set the owner; the mode that is fit for the owner it has now.
+
+    A set-id bit on a file that got the wrong owner would give away what it never had.
+    """
+    uid, gid, mode = wanted.uid, wanted.gid, wanted.mode
+    if uid == KEEP and gid == KEEP:
+        return mode
+    try:
+        os.chown(where, uid, gid)
+        return mode
+    except OSError as error:
+        refused.add(f"owner {uid}:{gid}", error)
+    group_is_right = False
+    with contextlib.suppress(OSError):
+        os.chown(where, KEEP, gid)
+        group_is_right = True
+    if kind != Kind.DIR:
+        found = os.stat(where)
+        if found.st_uid != uid:
+            mode &= ~stat.S_ISUID
+        if not group_is_right:
+            mode &= ~stat.S_ISGID
+    return mode
+
+
+def _give_mode(where: int | bytes, mode: int, refused: Refusals) -> None:
+    try:
+        os.chmod(where, mode)
+    except OSError as error:
+        refused.add(f"mode {mode:04o}", error)
+        return
+    # The kernel drops this bit in silence if we are not in the group.
+    if mode & stat.S_ISGID and os.geteuid() != 0 and not os.stat(where).st_mode & stat.S_ISGID:
+        refused.add("set-group-id bit")
+
+
+def _give_xattr(where: int | bytes, name: bytes, value: bytes, refused: Refusals) -> None:
+    try:
+        os.setxattr(where, name, value)
+    except OSError as error:
+        refused.add(f"attribute {os.fsdecode(name)}", error)
+
+
+def _xattr_changes(live: bytes, wanted: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:
+    """Names to remove, and attributes to set."""
+    if live == wanted:
+        return [], {}
+    now, then = unpack_xattrs(live), unpack_xattrs(wanted)
+    stale = [name for name in now if name not in then and name not in _KERNEL_MANAGED]
+    return stale, {name: value for name, value in then.items() if now.get(name) != value}
+
+
+def _open_for_flags(where: int | bytes, kind: int, live: os.stat_result) -> int | None:
+    """A descriptor that takes flags; None for what has none, or cannot be opened."""
+    if kind not in (Kind.FILE, Kind.DIR) or stat.S_IFMT(live.st_mode) == stat.S_IFLNK:
+        return None
+    if isinstance(where, int):
+        return where
+    try:
+        return os.open(where, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None

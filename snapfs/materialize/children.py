@@ -1,0 +1,265 @@
+"""What to do with each name in one directory: make, replace, mend, leave alone, delete."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from snapfs.fs.handles import open_path, proc_path
+from snapfs.materialize.attributes import Refusals, mend
+from snapfs.materialize.directories import Directories
+from snapfs.materialize.files import Files
+from snapfs.materialize.filewriter import REPLACES
+from snapfs.materialize.level import Level, list_names, touch
+from snapfs.materialize.links import Leader, Links
+from snapfs.materialize.nodes import make_other
+from snapfs.materialize.removal import Remover, unlink_forced
+from snapfs.materialize.run import Run
+from snapfs.materialize.wanted import Overwrite, Part, Same, Source, WantedDir
+from snapfs.model.entry import Entry
+from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
+
+
+class Children:
+    """Handles the entries of one directory after the other."""
+
+    def __init__(
+        self, run: Run, source: Source, directories: Directories, files: Files, links: Links
+    ) -> None:
+        self._run = run
+        self._linked = source.linked
+        self._directories = directories
+        self._files = files
+        self._links = links
+        self._remover = Remover(run)
+        self._dry = run.options.dry_run
+
+    def go_through(self, level: Level, fd: int, directory: WantedDir) -> None:
+        """All wanted children of an open directory (``fd`` means nothing if it is not real)."""
+        if not level.empty and directory.part is Part.WHOLE:
+            level.names = list_names(level, fd, self._directories, dry_run=self._dry)
+            level.empty = not level.names
+        if level.empty:
+            if level.live is not None and not self._dry:
+                touch(level, fd, self._directories)
+            for entry in directory.children:
+                if entry.kind != Kind.DIR:
+                    self._make_new(level, fd, entry)
+            return
+        for entry in directory.children:
+            if entry.kind != Kind.DIR:
+                if level.names is None:
+                    level.names = list_names(level, fd, self._directories, dry_run=self._dry)
+                self._settle(level, fd, entry)
+            if level.names is not None:
+                level.names.discard(entry.name)
+        if self._run.options.delete and directory.part is Part.WHOLE and not level.mount:
+            self._delete_rest(level, fd)
+
+    def stat(self, level: Level, fd: int, name: bytes) -> os.stat_result | None:
+        """What has this name in an open directory, None for nothing."""
+        if level.empty:
+            return None
+        try:
+            return os.stat(name, dir_fd=fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def make_room(self, level: Level, fd: int, entry: Entry, live: os.stat_result) -> bool:
+        """Settle what happens to a live entry where one of another kind is wanted.
+
+        False if it stays, which is counted or told here. Afterwards either nothing is in the way, or
+        something that a rename replaces.
+        """
+        if self._stays(entry, live):
+            return False
+        is_dir = stat.S_ISDIR(live.st_mode)
+        options, counts = self._run.options, self._run.counts
+        if options.protected(self._run.table.parts(level.number), entry.name, is_dir):
+            self._in_the_way(level, entry, "what has its place is not part of the snapshot")
+            return False
+        if not is_dir:
+            if entry.kind == Kind.DIR and not self._dry:
+                touch(level, fd, self._directories)
+                unlink_forced(entry.name, fd)
+            return True
+        if not self._dry:
+            touch(level, fd, self._directories)
+        if options.delete and not level.mount:
+            if self._remover.remove(level.number, fd, entry.name, True):
+                counts.deleted -= 1  # the directory itself: it is counted as overwritten
+                return True
+            what = "the directory in its place holds what may not be deleted"
+        elif self._remover.remove_empty(fd, entry.name):
+            return True
+        else:
+            what = "the directory in its place is not empty (--delete would remove it)"
+        self._in_the_way(level, entry, what)
+        return False
+
+    def _in_the_way(self, level: Level, entry: Entry, what: str) -> None:
+        self._run.problem(level.number, entry.name, errno.ENOTEMPTY, what)
+
+    def _stays(self, entry: Entry, live: os.stat_result) -> bool:
+        """Whether the policy leaves the live entry alone whatever is wanted; counts it."""
+        policy = self._run.options.overwrite
+        if policy is Overwrite.NEVER or (
+            policy is Overwrite.IF_NEWER
+            and entry.mtime_s * 1_000_000_000 + entry.mtime_nsec <= live.st_mtime_ns
+        ):
+            self._run.counts.left_alone += 1
+            return True
+        return False
+
+    def _settle(self, level: Level, fd: int, entry: Entry) -> None:
+        """An entry that is no directory, in a directory that held something."""
+        assert level.names is not None
+        live = self.stat(level, fd, entry.name) if entry.name in level.names else None
+        if live is None:
+            self._make_new(level, fd, entry)
+            return
+        if entry.state == State.UNREAD:
+            self._tell_unread(level, entry)
+            self._run.counts.left_alone += 1
+            return
+        try:
+            kind = KIND_OF_FORMAT.get(stat.S_IFMT(live.st_mode))
+            if kind != entry.kind:
+                if self.make_room(level, fd, entry, live):
+                    self._make(level, fd, entry, live)
+            elif self._stays(entry, live):
+                return
+            elif not self._keep(level, fd, entry, live):
+                self._make(level, fd, entry, live)
+        except OSError as error:
+            self._run.trouble(level.number, entry.name, error)
+
+    def _make_new(self, level: Level, fd: int, entry: Entry) -> None:
+        """An entry whose name is free."""
+        if entry.state == State.UNREAD:
+            self._tell_unread(level, entry)
+            return
+        try:
+            self._make(level, fd, entry, None)
+        except FileExistsError:
+            what = "another name stands for the same file here"
+            self._run.problem(level.number, entry.name, errno.EEXIST, what)
+        except OSError as error:
+            self._run.trouble(level.number, entry.name, error)
+
+    def _make(self, level: Level, fd: int, entry: Entry, live: os.stat_result | None) -> None:
+        """Make the entry, in place of ``live`` if that is there."""
+        counts = self._run.counts
+        number, inode = level.number, entry.inode
+        if not self._dry:
+            touch(level, fd, self._directories)
+        linked = inode in self._linked
+        leader = self._links.leader(inode) if linked else None
+        if leader is not None:
+            if not self._dry:
+                self._links.follow(inode, number, entry.name, replaces=live is not None)
+        else:
+            if linked:
+                self._links.lead(inode, Leader(number, entry.name, None))
+            if not self._dry:
+                self._write(level, fd, entry, replaces=live is not None)
+        if live is None:
+            counts.created += 1
+        else:
+            counts.overwritten += 1
+
+    def _write(self, level: Level, fd: int, entry: Entry, *, replaces: bool) -> None:
+        how = level.how | (REPLACES if replaces else 0)
+        if entry.kind == Kind.FILE:
+            self._files.add(level.number, how, entry)
+            return
+        try:
+            refused = make_other(self._run, fd, entry, how)
+        except OSError:
+            self._run.failed.add((level.number, entry.name))
+            raise
+        if refused:
+            self._run.refusals(level.number, entry.name, refused)
+        self._run.progress.advance(entries=1)
+
+    def _keep(self, level: Level, fd: int, entry: Entry, live: os.stat_result) -> bool:
+        """Keep a live entry of the right kind if it has the right bytes, mending its attributes."""
+        linked = entry.inode in self._linked
+        leader = self._links.leader(entry.inode) if linked else None
+        if leader is not None:
+            # What the inode is to have was settled with its leader.
+            return leader.kept == (live.st_dev, live.st_ino) and self._count_kept(False)
+        same = self._sameness(fd, entry, live)
+        if same == Same.NO:
+            return False
+        shared = live.st_nlink > 1
+        if shared and not self._links.claim(live, entry.inode):
+            return False
+        changed = False
+        if same != Same.ALL:
+            changed = self._mend(level, fd, entry, live, dry_run=self._dry or shared)
+            if changed and shared:
+                # Other names, perhaps outside, would change with it.
+                self._links.disclaim(live)
+                return False
+        if linked:
+            kept = (live.st_dev, live.st_ino)
+            self._links.lead(entry.inode, Leader(level.number, entry.name, kept))
+        return self._count_kept(changed)
+
+    def _count_kept(self, changed: bool) -> bool:
+        if changed:
+            self._run.counts.overwritten += 1
+        else:
+            self._run.counts.unchanged += 1
+        self._run.progress.advance(entries=1)
+        return True
+
+    def _sameness(self, fd: int, entry: Entry, live: os.stat_result) -> Same:
+        if entry.kind == Kind.FILE:
+            if self._run.options.overwrite is not Overwrite.IF_CHANGED:
+                return Same.NO
+            return self._run.options.same(entry, live, fd)
+        if entry.kind == Kind.SYMLINK:
+            equal = os.readlink(entry.name, dir_fd=fd) == entry.target
+        elif entry.kind in (Kind.CHAR, Kind.BLOCK):
+            equal = live.st_rdev == entry.rdev
+        else:
+            equal = True
+        return Same.BYTES if equal else Same.NO
+
+    def _mend(
+        self, level: Level, fd: int, entry: Entry, live: os.stat_result, *, dry_run: bool
+    ) -> bool:
+        """Give a live entry the wanted attributes; whether it lacked any."""
+        refused = Refusals()
+        held = open_path(entry.name, fd)
+        try:
+            found = os.fstat(held)
+            if (found.st_dev, found.st_ino) != (live.st_dev, live.st_ino):
+                raise OSError(errno.ESTALE, "changed while it was looked at")
+            wanted = self._run.wanted_attributes(entry)
+            changed = mend(proc_path(held), entry.kind, found, wanted, refused, dry_run=dry_run)
+        finally:
+            os.close(held)
+        self._run.refusals(level.number, entry.name, refused)
+        return changed
+
+    def _tell_unread(self, level: Level, entry: Entry) -> None:
+        what = "could not be read when the snapshot was taken"
+        self._run.problem(level.number, entry.name, 0, what)
+
+    def _delete_rest(self, level: Level, fd: int) -> None:
+        names = level.names or set()
+        if not names:
+            return
+        for name in sorted(names):
+            try:
+                found = os.stat(name, dir_fd=fd, follow_symlinks=False)
+            except OSError:
+                continue
+            if not self._dry:
+                touch(level, fd, self._directories)
+            self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
+        level.names = set()

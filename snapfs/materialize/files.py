@@ -1,0 +1,121 @@
+"""From wanted regular files to jobs: where their bytes are is asked for many at a time."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from snapfs.materialize.dirtable import DirCache
+from snapfs.materialize.dispatch import Dispatcher
+from snapfs.materialize.filewriter import REPLACES, FileJob, Report, Trouble
+from snapfs.materialize.largefile import LARGE_BYTES, LargeFile
+from snapfs.materialize.links import Links
+from snapfs.materialize.run import Run
+from snapfs.materialize.wanted import Place, Source
+from snapfs.model.entry import Entry
+from snapfs.model.extents import ExtentKind
+
+_LOCATE_FILES = 4096
+
+
+class _Pending(NamedTuple):
+    directory: int
+    how: int
+    entry: Entry
+
+
+class Files:
+    """Takes wanted files, passes jobs on."""
+
+    def __init__(
+        self, run: Run, source: Source, dirs: DirCache, dispatcher: Dispatcher, links: Links
+    ) -> None:
+        self._run = run
+        self._source = source
+        self._dirs = dirs
+        self._dispatcher = dispatcher
+        self._links = links
+        self._pending: list[_Pending] = []
+        self._large: list[LargeFile] = []
+
+    def add(self, directory: int, how: int, entry: Entry) -> None:
+        """Write this file some time before `finish` returns."""
+        self._pending.append(_Pending(directory, how, entry))
+        if len(self._pending) >= _LOCATE_FILES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make jobs of what was added."""
+        pending, self._pending = self._pending, []
+        contents = {
+            item.entry.content
+            for item in pending
+            if item.entry.content and item.entry.size < LARGE_BYTES
+        }
+        found = self._source.locate(list(contents)) if contents else {}
+        plain: dict[int, tuple[Place, ...]] = {0: ()}
+        for item in pending:
+            content = item.entry.content
+            if item.entry.size >= LARGE_BYTES:
+                self._write_large(item)
+                continue
+            places = plain.get(content)
+            if places is None:
+                if content not in found:
+                    self._lost(item)
+                    continue
+                places = plain[content] = tuple(map(_plain, found[content]))
+            self._dispatcher.add(self._job(item, places))
+
+    def finish(self) -> None:
+        """Return when every file stands."""
+        self.flush()
+        self._dispatcher.finish()
+
+    def abandon(self) -> None:
+        """Remove what is not finished; the dispatcher is closed."""
+        for large in self._large:
+            if not large.is_done:
+                large.abandon()
+
+    def _job(self, item: _Pending, places: tuple[Place, ...]) -> FileJob:
+        directory, how, entry = item
+        mode, uid, gid, flags, xattr, mtime_ns = self._run.wanted_attributes(entry)
+        if flags and entry.inode in self._source.linked:
+            self._links.flags_later(directory, entry.name, flags)
+            flags = 0
+        return FileJob(
+            directory, entry.name, mode, uid, gid, flags, xattr, mtime_ns, entry.size, how, places
+        )
+
+    def _write_large(self, item: _Pending) -> None:
+        content = item.entry.content
+        found: Iterable[Place] | None = self._source.locate([content]).get(content)
+        if found is None:
+            self._lost(item)
+            return
+        try:
+            large = LargeFile(self._run, self._dirs, self._job(item, ()))
+        except OSError as error:
+            self._run.stop_if_full(error)
+            self._fail(item, error.errno or 0, error.strerror or str(error))
+            return
+        self._large = [other for other in self._large if not other.is_done]
+        self._large.append(large)
+        large.fill(self._dispatcher, map(_plain, found))
+
+    def _lost(self, item: _Pending) -> None:
+        self._fail(item, errno.EIO, "damaged: the repository has lost its bytes")
+
+    def _fail(self, item: _Pending, number: int, what: str) -> None:
+        replaces = bool(item.how & REPLACES)
+        trouble = Trouble(item.directory, item.entry.name, number, what, True, replaces)
+        self._run.report(Report(1, 0, [trouble]))
+
+
+def _plain(place: Place) -> Place:
+    """A bare tuple, which costs a fifth of a named one to send, and no fields that mean nothing."""
+    if place[0] == ExtentKind.BLOCK:
+        return place[:]
+    return (int(place[0]), place[1], b"", "", 0, 0, 0)

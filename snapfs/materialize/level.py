@@ -1,0 +1,89 @@
+"""A live directory that the walk stands in, or one that a dry run only imagines."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+
+from snapfs.fs import temporary
+from snapfs.fs.inodeflags import LOCKING, get_flags
+from snapfs.fs.xattrs import ACCESS_ACL, DEFAULT_ACL, drop_xattr, has_xattr
+from snapfs.materialize.directories import Before, Directories, Finish
+from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, STRIP_FLAGS
+from snapfs.materialize.removal import make_writable
+
+
+class Level:
+    """One directory. ``fd`` is only its own while the walk stands in it."""
+
+    __slots__ = ("device", "empty", "governed", "how", "live", "mount", "names", "number", "real")
+
+    def __init__(self, number: int, *, real: bool) -> None:
+        self.number = number
+        self.real = real
+        """There is a directory (a dry run makes none)."""
+        self.empty = True
+        """It held nothing when the walk came: no name needs to be looked up."""
+        self.live: os.stat_result | None = None
+        """What it was, if it was there before and has not been changed yet."""
+        self.governed = True
+        """Its attributes are the run's business."""
+        self.mount = False
+        """It is, or is inside of, a mount below the target: nothing is deleted in it."""
+        self.device = 0
+        self.names: set[bytes] | None = None
+        """Live names not seen as wanted so far; None if they were not listed."""
+        self.how = DIRECT | CLEAN
+        """For files made in it (``filewriter``); of an existing one valid after `touch`."""
+
+
+def new_level(number: int, fd: int, parent_how: int, device: int) -> Level:
+    """A directory that was just made with mode 0700; ``parent_how`` says what it may have inherited."""
+    if not parent_how & CLEAN:
+        os.fchown(fd, os.geteuid(), os.getegid())
+        os.fchmod(fd, 0o700)
+        if parent_how & STRIP_ACL:
+            drop_xattr(fd, DEFAULT_ACL)
+            drop_xattr(fd, ACCESS_ACL)
+    level = Level(number, real=True)
+    level.device = device
+    return level
+
+
+def touch(level: Level, fd: int, directories: Directories) -> None:
+    """Call before names in an existing directory are changed: opens it up, and sees to its end.
+
+    What it is to be afterwards was settled when the walk came; here it is only noted that there is
+    something to do.
+    """
+    live = level.live
+    if live is None:
+        return
+    level.live = None
+    flags = get_flags(fd)
+    mode = stat.S_IMODE(live.st_mode)
+    before = Before(mode, live.st_mtime_ns, flags)
+    if level.governed:
+        directories.change(level.number, Finish.MEND)
+    else:
+        directories.change(level.number, Finish.PUT_BACK)
+    if not level.governed or flags & LOCKING or os.geteuid() != 0:
+        directories.put_back(level.number, before)
+    if flags & LOCKING or os.geteuid() != 0:
+        make_writable(fd)
+    level.how = DIRECT if level.empty else 0
+    level.how |= STRIP_ACL if has_xattr(fd, DEFAULT_ACL) else 0
+    level.how |= STRIP_FLAGS if flags & ~LOCKING else 0
+
+
+def list_names(level: Level, fd: int, directories: Directories, *, dry_run: bool) -> set[bytes]:
+    """Live names, without those that runs left or are using; what killed ones left is removed."""
+    names = {os.fsencode(name) for name in os.listdir(fd)}
+    for name in [name for name in names if temporary.is_temporary(name)]:
+        names.discard(name)
+        if not dry_run:
+            touch(level, fd, directories)
+            with contextlib.suppress(OSError):
+                temporary.remove_abandoned(name, fd)
+    return names

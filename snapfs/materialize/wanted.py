@@ -1,0 +1,124 @@
+"""What is to stand on disk, and under which terms: the input of `materialize` and its result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import NamedTuple
+
+from snapfs.materialize.owners import OwnerRule
+from snapfs.model.entry import Entry
+
+Place = tuple[int, int, bytes, str, int, int, int]
+"""An extent of a file, in file order: kind (``ExtentKind``), length, and for a block its digest, its pack,
+the offset and stored length of its segment there, and its offset in the decoded segment."""
+
+
+class Part(Enum):
+    """How much of a directory is wanted."""
+
+    WHOLE = "whole"
+    """The directory itself with all that is in it: gets its attributes; what else it holds may go."""
+
+    WAY = "way"
+    """It only leads to what is wanted: gets its attributes if it had to be made, else is left as it is."""
+
+    HOLDER = "holder"
+    """A place that is not in the snapshot: made like any new directory, never given attributes."""
+
+
+class WantedDir(NamedTuple):
+    """One directory with the names wanted in it.
+
+    They come in depth-first order: a directory, then each wanted subdirectory followed by all below it.
+    ``depth`` is 0 for the target itself (whose name means nothing). ``children`` are read once, before
+    the next directory is asked for, or not at all; every name once, in any order, subdirectories
+    included. A subdirectory that is named but never comes itself is left as it is.
+    """
+
+    depth: int
+    entry: Entry
+    children: Iterable[Entry]
+    part: Part = Part.WHOLE
+
+
+class Same(IntEnum):
+    """What is known of a live entry beside the wanted one of the same kind."""
+
+    NO = 0
+    BYTES = 1
+    """It has the wanted bytes; attributes are to be compared and mended."""
+    ALL = 2
+    """It is the wanted state in everything that is kept, attributes included."""
+
+
+class Overwrite(Enum):
+    """What happens to a live entry that is not a directory and whose name is wanted."""
+
+    ALWAYS = "always"
+    IF_CHANGED = "if-changed"
+    """Unless `MaterializeOptions.same` says that it has the bytes; then only attributes are mended."""
+    IF_NEWER = "if-newer"
+    """Only if the wanted one was modified later."""
+    NEVER = "never"
+
+
+class Source(NamedTuple):
+    """Where bytes come from.
+
+    ``repository`` is the folder that holds ``packs/``; ``locate`` gives the extents of contents (what it
+    leaves out is lost); ``linked`` are the inodes that have several names in what is wanted.
+    """
+
+    repository: bytes
+    locate: Callable[[Sequence[int]], Mapping[int, Iterable[Place]]]
+    linked: Container[int] = frozenset()
+
+
+def nothing_same(_entry: Entry, _live: os.stat_result, _dir_fd: int) -> Same:
+    """Believe no live file."""
+    return Same.NO
+
+
+def nothing_protected(_parts: tuple[bytes, ...], _name: bytes, _is_dir: bool) -> bool:
+    """Everything that is not wanted may be deleted."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializeOptions:
+    """Terms of one run."""
+
+    overwrite: Overwrite = Overwrite.ALWAYS
+    delete: bool = False
+    """Remove what a WHOLE directory holds beside what is wanted (never mounts or what is protected)."""
+    sparse: bool = False
+    """Leave runs of zeros out, as holes."""
+    dry_run: bool = False
+    """Change nothing and count what would be."""
+    owner: OwnerRule = field(default_factory=OwnerRule)
+    workers: int = 2
+    """Processes that write files, if there is enough to write; 0 for none."""
+    same: Callable[[Entry, os.stat_result, int], Same] = nothing_same
+    """Asked with IF_CHANGED for live regular files (third: descriptor of the directory)."""
+    protected: Callable[[tuple[bytes, ...], bytes, bool], bool] = nothing_protected
+    """Asked before a live entry is deleted: names down to its directory, its name, whether it is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaterializeResult:
+    """Counts of entries, directories included; the five exclude each other."""
+
+    created: int
+    overwritten: int
+    """Replaced by other bytes or another kind, or given other attributes."""
+    deleted: int
+    left_alone: int
+    """Differ from what is wanted and stay: policy, protection, mount points."""
+    unchanged: int
+    """Were already as wanted."""
+    written_bytes: int
+    problems: int
+    """Entries that are not as wanted because of an error, reported to ``progress.problem``."""

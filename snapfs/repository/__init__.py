@@ -1,0 +1,1 @@
+"""An opened repository and what can be done to it as a whole."""

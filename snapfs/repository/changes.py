@@ -1,0 +1,216 @@
+"""One change of a repository: a journal record and a catalog transaction that stand or fall together.
+
+Order: the statements run in a transaction that nobody sees, the record is made durable, the
+transaction is committed. Killed before the record is durable, nothing happened; killed after it, the
+next writer finds one record more than the catalog knows and finishes it (`heal`). The catalog stores
+the journal's tail in the same transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from snapfs import faults
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.commit import RowBlock, counters
+from snapfs.errors import CatalogBehindError
+from snapfs.repository.journal import Ahead, Behind, Clean, Damaged, Journal, JournalTail, Torn
+from snapfs.repository.opened import Repository
+from snapfs.repository.replay import apply_record
+from snapfs.stream.record import encode_record
+
+TAIL = "journal"
+DUMP_AFTER_BYTES = 64 * 1024 * 1024
+"""A full dump is written once the records since the last are larger than it, and than this."""
+
+
+class Change:
+    """What is told to the journal of the change at hand."""
+
+    def __init__(self) -> None:
+        self.header: dict[str, Any] | None = None
+        self.blocks: Iterable[RowBlock] = ()
+
+    def record(self, op: str, header: dict[str, Any], blocks: Iterable[RowBlock] = ()) -> None:
+        """Say what was done; ``blocks`` are read before the transaction is committed."""
+        self.header = {"op": op, **header}
+        self.blocks = blocks
+
+
+def journal(repository: Repository) -> Journal:
+    return Journal(repository.backend, repository.config.id)
+
+
+def known_tail(repository: Repository) -> JournalTail | None:
+    """The journal's end as the catalog has it."""
+    text = repository.catalog.meta(TAIL)
+    if text is None:
+        return None
+    file, offset, seq, digest = json.loads(text)
+    return JournalTail(file, offset, seq, bytes.fromhex(digest))
+
+
+def remember_tail(repository: Repository, tail: JournalTail) -> None:
+    value = json.dumps([tail.file, tail.offset, tail.seq, tail.hash.hex()])
+    repository.catalog.set_meta(TAIL, value)
+
+
+@contextmanager
+def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
+    """Run the block's statements as one change; without `Change.record` nothing is written.
+
+    ``command`` prefixes the fault points. Raises CatalogBehindError, StorageFullError.
+    """
+    heal(repository)
+    made = Change()
+    before: JournalTail | None = None
+    appended = False
+    try:
+        with repository.catalog.write() as catalog:
+            before = known_tail(repository)
+            yield made
+            if made.header is None:
+                return
+            header = {
+                **made.header,
+                "time_ns": repository.clock.now_ns(),
+                "counters": counters(catalog),
+            }
+            tail = journal(repository).append(before, encode_record(header, made.blocks))
+            appended = True
+            if command:
+                faults.point(f"{command}.journal-durable")
+            remember_tail(repository, tail)
+            if command:
+                faults.point(f"{command}.committing")
+    except BaseException:
+        if appended:
+            # The transaction did not commit after all (disk full): take the record back.
+            with contextlib.suppress(Exception):
+                _take_back(repository, before)
+        raise
+
+
+def _take_back(repository: Repository, before: JournalTail | None) -> None:
+    with repository.catalog.write():
+        if known_tail(repository) != before:
+            return
+        if before is None:
+            for name in journal(repository).files():
+                repository.backend.remove(f"journal/{name}")
+        else:
+            journal(repository).truncate(before)
+
+
+def heal(repository: Repository) -> None:
+    """Bring journal and catalog together after a run that was killed.
+
+    An unfinished record is cut off, one that is whole but not in the catalog is finished. A damaged
+    journal is replaced by a dump of the sound catalog. Raises CatalogBehindError if the journal has
+    more than one change that the catalog does not know: then an older catalog.db was put back.
+    """
+    log = journal(repository)
+    if isinstance(log.verify_tail(known_tail(repository)), Clean):
+        return
+    with repository.catalog.write():
+        tail = known_tail(repository)
+        match log.verify_tail(tail):
+            case Clean():
+                return
+            case Torn():
+                assert tail is not None
+                log.truncate(tail)
+            case Ahead(records=(record,)):
+                apply_record(repository, log.read(record).pieces)
+                remember_tail(repository, record)
+                log.truncate(record)
+            case Behind() if tail is None and _only_first(log):
+                record = log.last_tail()
+                if record is None:
+                    for name in log.files():
+                        repository.backend.remove(f"journal/{name}")
+                else:
+                    apply_record(repository, log.read(record).pieces)
+                    remember_tail(repository, record)
+            case Ahead() | Behind():
+                raise CatalogBehindError(
+                    f"the journal of {repository.name} knows changes that catalog.db does not: "
+                    "an older catalog was put back",
+                    subject=repository.name,
+                    hint="run snapfs rebuild-catalog",
+                )
+            case Damaged():
+                fresh = log.start_file(tail, dump(repository))
+                remember_tail(repository, fresh)
+                log.remove_older(fresh)
+
+
+def _only_first(log: Journal) -> bool:
+    """Whether the journal has no more than its very first record."""
+    last = log.last_tail()
+    return len(log.files()) == 1 and (last is None or last.seq <= 1)
+
+
+def dump(repository: Repository) -> Iterator[bytes]:
+    """A record that holds the whole catalog."""
+    header = {
+        "op": "dump",
+        "time_ns": repository.clock.now_ns(),
+        "counters": counters(repository.catalog),
+    }
+    return encode_record(header, _tables(repository))
+
+
+DUMPED = {
+    "ROOT": "qsBsqsnn",
+    "SNAPSHOT": "qbqsqqqsqqsbqqqqqqqqqq",
+    "SNAPSHOT_TAG": "qs",
+    "XATTR": "qb",
+    "ATTR": "qqqqqq",
+    "PACK": "qsq",
+    "SEGMENT": "qqqqqq",
+    "BLOCK": "qBqqq",
+    "CONTENT": "qbqb",
+    "CONTENT_BLOCK": "qqq",
+    "INODE": "qqqqqqqqqBnqBqqqqqn",
+    "DIRENT": "qbq",
+    "INODE_DIFF": "qqqqqqqqqBnqBqqqqqn",
+    "DIRENT_DIFF": "qbqn",
+    "OWNER": "qsqs",
+    "PROBLEM": "qqbqs",
+    "ORPHAN": "q",
+    "DOOMED_PACK": "sq",
+    "RUN": "qsnqnqns",
+}
+"""Tables of a dump with the types of their columns, in the order in which they are put back."""
+
+
+def _tables(repository: Repository) -> Iterator[RowBlock]:
+    for table, types in DUMPED.items():
+        yield table, types, _rows(repository, table)
+
+
+def _rows(repository: Repository, table: str) -> Iterator[list[tuple[Any, ...]]]:
+    cursor = repository.catalog.execute(getattr(sql, f"DUMP_{table}"))
+    while rows := cursor.fetchmany(16 * 1024):
+        yield rows
+
+
+def dump_if_due(repository: Repository) -> None:
+    """Begin a new journal file with a full dump once the old one has grown beyond use."""
+    tail = known_tail(repository)
+    if tail is None:
+        return
+    sizes = journal(repository).sizes(tail)
+    if sizes.delta_bytes <= max(sizes.dump_bytes, DUMP_AFTER_BYTES):
+        return
+    with repository.catalog.write():
+        tail = known_tail(repository)
+        log = journal(repository)
+        fresh = log.start_file(tail, dump(repository))
+        remember_tail(repository, fresh)
+    log.remove_older(fresh)

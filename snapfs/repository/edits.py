@@ -1,0 +1,126 @@
+"""Small changes of names: snapshots get a name, message, tags, a pin; roots a label and a place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from snapfs.catalog import rows
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.model.snapshot import Root, Snapshot
+from snapfs.repository.changes import change
+from snapfs.repository.locks import root_lock
+from snapfs.repository.opened import Repository
+from snapfs.repository.replay import root_to_json, set_root, set_snapshot
+
+
+def rename_snapshot(
+    repository: Repository, snapshot: Snapshot, *, name: str | None, message: str | None
+) -> Snapshot:
+    """Give a snapshot another name or message. Raises UsageError if its root has the name already."""
+    return _edit(
+        repository,
+        snapshot,
+        lambda now: (
+            now.name if name is None else name,
+            now.message if message is None else message,
+            now.pinned,
+            now.tags,
+        ),
+    )
+
+
+def tag_snapshot(
+    repository: Repository, snapshot: Snapshot, *, add: Sequence[str], remove: Sequence[str]
+) -> Snapshot:
+    """Add and remove tags."""
+    return _edit(
+        repository,
+        snapshot,
+        lambda now: (
+            now.name,
+            now.message,
+            now.pinned,
+            tuple(sorted((set(now.tags) | set(add)) - set(remove))),
+        ),
+    )
+
+
+def pin_snapshot(repository: Repository, snapshot: Snapshot, *, pinned: bool) -> Snapshot:
+    """Pin or unpin."""
+    return _edit(repository, snapshot, lambda now: (now.name, now.message, pinned, now.tags))
+
+
+Edited = tuple[str, str, bool, tuple[str, ...]]
+
+
+def _edit(
+    repository: Repository, snapshot: Snapshot, edit: Callable[[Snapshot], Edited]
+) -> Snapshot:
+    lock = root_lock(snapshot.root_id)
+    with (
+        repository.locks.hold(lock, exclusive=True, wait_s=repository.lock_wait_s),
+        change(repository) as made,
+    ):
+        catalog = repository.catalog
+        now = rows.snapshot(catalog, snapshot.id)
+        if now is None:
+            raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+        name, message, pinned, tags = edit(now)
+        if (name, message, pinned, tags) == (now.name, now.message, now.pinned, now.tags):
+            return now
+        if name != now.name and any(
+            other.name == name for other in rows.snapshots(catalog, now.root_id)
+        ):
+            raise UsageError(
+                f"there is a snapshot {name} already", subject=name, hint="choose another name"
+            )
+        set_snapshot(catalog, now.id, name, message, int(pinned), tags)
+        made.record(
+            "edit-snapshot",
+            {
+                "snapshot": now.id,
+                "name": name,
+                "message": message,
+                "pinned": int(pinned),
+                "tags": list(tags),
+            },
+        )
+        changed = rows.snapshot(catalog, now.id)
+        assert changed is not None
+        return changed
+
+
+def rename_root(repository: Repository, root: Root, label: str) -> Root:
+    """Give a root another label. Raises UsageError if it is taken."""
+    return _edit_root(repository, Root(root.id, root.host, root.path, label, root.created_ns))
+
+
+def move_root(repository: Repository, root: Root, path: bytes, host: str) -> Root:
+    """Say where the directory of a root is now."""
+    return _edit_root(repository, Root(root.id, host, path, root.label, root.created_ns))
+
+
+def _edit_root(repository: Repository, wanted: Root) -> Root:
+    with (
+        repository.locks.hold(
+            root_lock(wanted.id), exclusive=True, wait_s=repository.lock_wait_s
+        ),
+        change(repository) as made,
+    ):
+        for row in rows.roots(repository.catalog):
+            other = row.root
+            if other.id == wanted.id:
+                continue
+            if other.label == wanted.label:
+                raise UsageError(
+                    f"there is a root {wanted.label} already",
+                    subject=wanted.label,
+                    hint="choose another label",
+                )
+            if other.path == wanted.path and other.host == wanted.host and wanted.path:
+                raise UsageError(
+                    f"that directory is root {other.label} already", subject=other.label
+                )
+        set_root(repository.catalog, wanted)
+        made.record("edit-root", {"root": root_to_json(wanted)})
+    return wanted

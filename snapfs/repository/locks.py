@@ -1,0 +1,90 @@
+"""Locks held by the kernel (flock): they die with their process, so none is ever stale.
+
+``root-N`` is held by whatever changes the chain of root N. ``gc`` is held shared by every writer for
+its whole run and by whoever decodes blocks, and exclusively by whoever removes blocks or packs.
+``setup`` guards the making of a repository.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from snapfs.errors import LockedError, RepositoryError
+
+GC = "gc"
+SETUP = "setup"
+_POLL_S = 0.05
+
+
+def root_lock(root_id: int) -> str:
+    """Name of the lock of a root's chain."""
+    return f"root-{root_id}"
+
+
+class Locks:
+    """The locks of one repository."""
+
+    def __init__(self, folder_fd: int, owner: tuple[int, int] | None, *, write: bool) -> None:
+        """``folder_fd`` is the repository's folder; new lock files go to ``owner``."""
+        self._fd = folder_fd
+        self._owner = owner
+        self._write = write
+
+    def _open(self, name: str) -> int:
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        path = f"locks/{name}"
+        try:
+            return os.open(path, flags, dir_fd=self._fd)
+        except FileNotFoundError:
+            fd = os.open(path, flags | os.O_CREAT, 0o600, dir_fd=self._fd)
+            if self._owner is not None and os.geteuid() == 0:
+                os.fchown(fd, *self._owner)
+            return fd
+
+    @contextmanager
+    def hold(self, name: str, *, exclusive: bool, wait_s: float | None = None) -> Iterator[None]:
+        """Hold a lock; ``wait_s`` None waits for ever.
+
+        Raises LockedError if it is not free in time. Where lock files cannot be opened for want of
+        permission or on a read-only medium, a shared lock is passed over: nobody removes anything
+        from there through this repository's locks.
+        """
+        try:
+            fd = self._open(name)
+        except OSError as error:
+            if not exclusive and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM,
+                                                 errno.ENOSPC, errno.ENOENT):  # fmt: skip
+                yield
+                return
+            raise RepositoryError(
+                f"lock {name} of the repository cannot be opened: {error.strerror}", subject=name
+            ) from error
+        try:
+            _take(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, name, wait_s)
+            yield
+        finally:
+            os.close(fd)
+
+
+def _take(fd: int, kind: int, name: str, wait_s: float | None) -> None:
+    if wait_s is None:
+        fcntl.flock(fd, kind)
+        return
+    end = time.monotonic() + wait_s
+    while True:
+        try:
+            fcntl.flock(fd, kind | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= end:
+                raise LockedError(
+                    f"another snapfs is at work ({name})",
+                    subject=name,
+                    hint="wait for it, or give --lock-wait",
+                ) from error
+            time.sleep(_POLL_S)

@@ -1,0 +1,143 @@
+"""Making a new repository."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+
+from snapfs.catalog.database import Catalog
+from snapfs.errors import RepositoryError, StorageFullError
+from snapfs.repository import config as configs
+from snapfs.repository.config import Config
+from snapfs.repository.locks import SETUP, Locks
+from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
+from snapfs.storage.files import FileBackend
+
+RESERVE = "reserve"
+RESERVE_BYTES = 16 * 1024 * 1024
+"""Given up by delete when the disk is full, so that there is room to free more."""
+
+
+def make_repository(path: bytes, *, lock_wait_s: float | None = None) -> Repository:
+    """Create a repository in a new or empty folder and open it for writing.
+
+    Missing parents are made (0700). Raises RepositoryError if the folder holds anything else, or
+    is a repository that lost its catalog.
+    """
+    name = os.fsdecode(path)
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise RepositoryError(
+            f"repository {name} cannot be made: {error.strerror}", subject=name
+        ) from error
+    try:
+        st = os.fstat(fd)
+        owner = (st.st_uid, st.st_gid) if os.geteuid() == 0 and st.st_uid != 0 else None
+        with contextlib.suppress(FileExistsError):
+            os.mkdir("locks", 0o700, dir_fd=fd)
+        locks = Locks(fd, owner, write=True)
+        with locks.hold(SETUP, exclusive=True, wait_s=lock_wait_s):
+            if not _made_meanwhile(path):
+                _fill(path, fd, owner)
+    except OSError as error:
+        kind = StorageFullError if error.errno == 28 else RepositoryError
+        raise kind(
+            f"repository {name} cannot be made: {error.strerror}", subject=name
+        ) from error
+    finally:
+        os.close(fd)
+    return Repository(path, write=True, lock_wait_s=lock_wait_s)
+
+
+def _made_meanwhile(path: bytes) -> bool:
+    """Whether another process has made it while this one waited; refuses a folder in use."""
+    name = os.fsdecode(path)
+    if os.path.lexists(os.path.join(path, b"config")):
+        return True
+    if repository_at(path) and _holds_data(path):
+        raise RepositoryError(
+            f"{name} holds packs or a journal but no config",
+            subject=name,
+            hint="run snapfs rebuild-catalog",
+        )
+    known = {*map(os.fsencode, FOLDERS), CATALOG, CATALOG + b"-wal", CATALOG + b"-shm"}
+    strangers = [
+        entry
+        for entry in os.listdir(path)
+        if entry not in known and not entry.startswith((b"tmp-", b"reserve"))
+    ]
+    if strangers:
+        raise RepositoryError(
+            f"{name} is not empty and no repository", subject=name, hint="name another folder"
+        )
+    return False
+
+
+def _holds_data(path: bytes) -> bool:
+    return any(
+        os.path.isdir(folder) and os.listdir(folder)
+        for folder in (os.path.join(path, b"packs"), os.path.join(path, b"journal"))
+    )
+
+
+def _fill(path: bytes, fd: int, owner: tuple[int, int] | None) -> None:
+    """The config is written last: before it is there, the folder is no repository."""
+    os.fchmod(fd, 0o700)
+    for folder in FOLDERS:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(folder, 0o700, dir_fd=fd)
+        if owner is not None:
+            os.chown(folder, *owner, dir_fd=fd, follow_symlinks=False)
+    config = Config(configs.FORMAT, secrets.token_bytes(16))
+    for suffix in (b"", b"-wal", b"-shm", b"-journal"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(CATALOG + suffix, dir_fd=fd)
+    old = os.umask(0o077)
+    try:
+        Catalog.make(os.path.join(path, CATALOG))
+    finally:
+        os.umask(old)
+    catalog = Catalog(os.path.join(path, CATALOG), write=True)
+    try:
+        with catalog.write():
+            catalog.set_meta("id", config.id.hex())
+    finally:
+        catalog.close()
+    if owner is not None:
+        os.chown(CATALOG, *owner, dir_fd=fd, follow_symlinks=False)
+    make_reserve(fd, owner)
+    with FileBackend(os.dup(fd), owner=owner) as backend:
+        configs.write_config(backend, config)
+    os.fsync(fd)
+
+
+def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
+    """Allocate the reserve, unless there is no room for it."""
+    try:
+        reserve = os.open(
+            RESERVE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd
+        )
+    except OSError:
+        return
+    try:
+        os.posix_fallocate(reserve, 0, RESERVE_BYTES)
+        if owner is not None:
+            os.fchown(reserve, *owner)
+    except OSError:
+        # A repository on a small or full disk does without; the next run tries again.
+        with contextlib.suppress(OSError):
+            os.unlink(RESERVE, dir_fd=fd)
+    finally:
+        os.close(reserve)
+
+
+def give_up_reserve(fd: int) -> bool:
+    """Free the reserve; False if it was gone already."""
+    try:
+        os.unlink(RESERVE, dir_fd=fd)
+    except OSError:
+        return False
+    return True

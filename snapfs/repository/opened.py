@@ -1,0 +1,174 @@
+"""An opened repository: its folder, catalog, journal and locks.
+
+Reading opens the catalog alone. The parts that load compression and hashing are made when they are
+first used, so that ``list`` and ``ls`` start fast.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from types import TracebackType
+from typing import Self
+
+from snapfs.catalog import rows
+from snapfs.catalog.database import Catalog
+from snapfs.clock import Clock
+from snapfs.errors import NoRepositoryError, RepositoryError
+from snapfs.model.snapshot import Root, RootSummary, Snapshot
+from snapfs.repository import config as configs
+from snapfs.repository.config import Config
+from snapfs.repository.locks import Locks
+from snapfs.storage.contract import MissingObjectError
+from snapfs.storage.files import FileBackend
+
+CATALOG = b"catalog.db"
+FOLDERS = ("packs", "journal", "locks")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose the repository is."""
+
+    uid: int
+    gid: int
+
+    def pair(self) -> tuple[int, int]:
+        return self.uid, self.gid
+
+
+class Repository:
+    """One open repository; a context manager."""
+
+    def __init__(self, path: bytes, *, write: bool, lock_wait_s: float | None = None) -> None:
+        """Open an existing one.
+
+        Raises NoRepositoryError if there is none, RepositoryError (missing catalog, unknown
+        feature, foreign file), DamageError.
+        """
+        self.path = os.path.abspath(path)
+        self.name = os.fsdecode(self.path)
+        self.write = write
+        self.lock_wait_s = lock_wait_s
+        self.clock = Clock()
+        try:
+            self.fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise NoRepositoryError(
+                f"no repository at {self.name}", subject=self.name
+            ) from error
+        except OSError as error:
+            raise RepositoryError(
+                f"repository {self.name} cannot be opened: {error.strerror}", subject=self.name
+            ) from error
+        try:
+            st = os.fstat(self.fd)
+            self.owner = Owner(st.st_uid, st.st_gid)
+            self.config = self._read_config()
+            configs.check(self.config, write=write)
+            self.catalog = self._open_catalog()
+        except BaseException:
+            if "backend" in self.__dict__:
+                self.backend.close()
+            os.close(self.fd)
+            raise
+        self.locks = Locks(self.fd, self.handed, write=write)
+
+    def _read_config(self) -> Config:
+        try:
+            return configs.read_config(self.backend)
+        except MissingObjectError as error:
+            if not repository_at(self.path):
+                raise NoRepositoryError(
+                    f"no repository at {self.name}", subject=self.name
+                ) from error
+            raise RepositoryError(
+                f"repository {self.name} has lost its config",
+                subject=self.name,
+                hint="run snapfs rebuild-catalog",
+            ) from error
+
+    def _open_catalog(self) -> Catalog:
+        path = os.path.join(self.path, CATALOG)
+        if os.path.islink(path):
+            raise RepositoryError(f"{os.fsdecode(path)} is a symlink", subject=self.name)
+        try:
+            return Catalog(path, write=self.write)
+        except NoRepositoryError as error:
+            raise RepositoryError(
+                f"repository {self.name} has lost its catalog",
+                subject=self.name,
+                hint="run snapfs rebuild-catalog",
+            ) from error
+
+    @property
+    def handed(self) -> tuple[int, int] | None:
+        """Whom new files go to: the folder's owner, where root works in another's repository."""
+        return self.owner.pair() if os.geteuid() == 0 and self.owner.uid != 0 else None
+
+    @cached_property
+    def backend(self) -> FileBackend:
+        return FileBackend(os.dup(self.fd), owner=self.handed)
+
+    @property
+    def id(self) -> str:
+        return self.config.id.hex()
+
+    @property
+    def owner_uid(self) -> int:
+        return self.owner.uid
+
+    def close(self) -> None:
+        """Close everything; an open transaction is rolled back."""
+        self.catalog.close()
+        if "backend" in self.__dict__:
+            self.backend.close()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- reading -------------------------------------------------------------------------------
+
+    def roots(self) -> tuple[Root, ...]:
+        """All roots, by label."""
+        return tuple(row.root for row in rows.roots(self.catalog))
+
+    def root_summaries(self) -> tuple[RootSummary, ...]:
+        """All roots with how many snapshots each has."""
+        with self.catalog.read():
+            found = []
+            for row in rows.roots(self.catalog):
+                chain = rows.snapshots(self.catalog, row.root.id)
+                found.append(RootSummary(row.root, len(chain), chain[-1] if chain else None))
+            return tuple(found)
+
+    def snapshots(self, root_id: int) -> tuple[Snapshot, ...]:
+        """The chain of a root, oldest first."""
+        with self.catalog.read():
+            return rows.snapshots(self.catalog, root_id)
+
+    def snapshot(self, snapshot_id: int) -> Snapshot | None:
+        with self.catalog.read():
+            return rows.snapshot(self.catalog, snapshot_id)
+
+    def owners(self, root_id: int) -> tuple[dict[int, str], dict[int, str]]:
+        """Names of uids and gids where the root was captured."""
+        return rows.owners(self.catalog, root_id)
+
+
+def repository_at(path: bytes) -> bool:
+    """Whether a folder is, or was, a repository: such a one never gets an empty new catalog."""
+    names = ("config", "catalog.db", "packs", "journal")
+    return any(os.path.lexists(os.path.join(path, os.fsencode(name))) for name in names)

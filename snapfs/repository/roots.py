@@ -1,0 +1,78 @@
+"""Registering a directory as a root."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from snapfs.catalog import rows
+from snapfs.errors import UsageError
+from snapfs.model.snapshot import NewRoot, Root
+from snapfs.repository.changes import change
+from snapfs.repository.opened import Repository
+from snapfs.repository.replay import root_to_json
+
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+def add_root(repository: Repository, wanted: NewRoot) -> Root:
+    """Register a directory, or give the root that it is already.
+
+    Raises UsageError if it lies inside or around another root of this host without ``nested``, or
+    if the label is taken.
+    """
+    with change(repository) as made:
+        catalog = repository.catalog
+        taken = {row.root.label for row in rows.roots(catalog)}
+        for row in rows.roots(catalog):
+            other = row.root
+            if other.host != wanted.host or other.path is None:
+                continue
+            if other.path == wanted.path:
+                return other
+            if not wanted.nested:
+                _refuse_nested(wanted.path, other)
+        if wanted.label is not None and wanted.label in taken:
+            raise UsageError(
+                f"there is a root {wanted.label} already",
+                subject=wanted.label,
+                hint="choose another label",
+            )
+        root = Root(
+            catalog.take("root"),
+            wanted.host,
+            wanted.path,
+            wanted.label or free_label(wanted.path, taken),
+            repository.clock.now_ns(),
+        )
+        rows.put_root(catalog, root)
+        made.record("add-root", {"root": root_to_json(root), "options": "{}"})
+    return root
+
+
+def free_label(path: bytes, taken: set[str]) -> str:
+    """A label for a directory: its base name as far as labels allow, made unique."""
+    base = os.path.basename(path).decode("utf-8", "replace")
+    base = re.sub(r"\.\.+", ".", _NOT_IN_LABELS.sub("-", base)).strip("-.")
+    if not base or not base[0].isalpha():
+        base = f"root-{base}" if base else "root"
+    if base == "latest":
+        base = "root-latest"
+    label, number = base, 1
+    while label in taken:
+        number += 1
+        label = f"{base}-{number}"
+    return label
+
+
+def _refuse_nested(path: bytes, other: Root) -> None:
+    assert other.path is not None
+    inside = path.startswith(other.path.rstrip(b"/") + b"/")
+    around = other.path.startswith(path.rstrip(b"/") + b"/")
+    if inside or around:
+        where = "inside" if inside else "around"
+        raise UsageError(
+            f"{os.fsdecode(path)} lies {where} root {other.label}",
+            subject=other.label,
+            hint="give --nested to make it a root of its own",
+        )

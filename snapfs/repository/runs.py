@@ -1,0 +1,130 @@
+"""The record of commands that changed something: who, when, with what result."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog import rows
+from snapfs.errors import Exit, SnapfsError
+from snapfs.model.snapshot import Root
+from snapfs.repository.opened import Repository
+
+ALL_RUNS = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command that changed something, or tried to."""
+
+    id: int
+    """number of the run"""
+    command: str
+    """the command line"""
+    root: str | None
+    """label of the root it worked on"""
+    started_ns: int
+    """when it began"""
+    finished_ns: int | None
+    """when it ended"""
+    user_id: int
+    """who ran it, as a number"""
+    user: str | None
+    """who ran it, as a name if that is known here"""
+    exit: int | None
+    """its exit code"""
+    summary: str
+    """what it did, or why it failed"""
+
+
+class RunNote:
+    """Filled by the operation while it runs."""
+
+    def __init__(self) -> None:
+        self.root_id: int | None = None
+        self.exit = int(Exit.DONE)
+        self.summary = ""
+        self.silent = False
+
+
+@contextmanager
+def recorded(
+    repository: Repository, command_line: Sequence[bytes], root_id: int | None = None
+) -> Iterator[RunNote]:
+    """Write one row when the block ends, also when it fails; trouble in writing it is passed over.
+
+    Set ``silent`` for a run that changed nothing.
+    """
+    note = RunNote()
+    note.root_id = root_id
+    started_ns = repository.clock.now_ns()
+    try:
+        yield note
+    except SnapfsError as error:
+        note.exit, note.summary = int(error.exit_code), error.message
+        with contextlib.suppress(SnapfsError):
+            _write(repository, command_line, note, started_ns)
+        raise
+    except BaseException as error:
+        note.exit, note.summary = int(Exit.FAILED), type(error).__name__
+        with contextlib.suppress(SnapfsError):
+            _write(repository, command_line, note, started_ns)
+        raise
+    with contextlib.suppress(SnapfsError):
+        _write(repository, command_line, note, started_ns)
+
+
+def _write(
+    repository: Repository, command_line: Sequence[bytes], note: RunNote, started_ns: int
+) -> None:
+    if note.silent:
+        return
+    words = [word.decode("utf-8", "backslashreplace") for word in command_line]
+    catalog = repository.catalog
+    with catalog.write():
+        catalog.execute(
+            sql.PUT_RUN,
+            (
+                catalog.take("run"),
+                shlex.join(words),
+                note.root_id,
+                started_ns,
+                repository.clock.now_ns(),
+                os.getuid(),
+                note.exit,
+                note.summary,
+            ),
+        )
+
+
+def runs(
+    repository: Repository, *, root: Root | None, failed: bool, limit: int | None
+) -> tuple[Run, ...]:
+    """Recorded runs, oldest first; the newest ``limit`` of them."""
+    labels = {row.root.id: row.root.label for row in rows.roots(repository.catalog)}
+    params = {
+        "root": None if root is None else root.id,
+        "failed": int(failed),
+        "most": ALL_RUNS if limit is None else limit,
+    }
+    found = []
+    for row in repository.catalog.execute(sql.RUNS, params):
+        id_, command, root_id, started_ns, finished_ns, uid, code, summary = row
+        label = labels.get(root_id) if root_id is not None else None
+        found.append(
+            Run(id_, command, label, started_ns, finished_ns, uid, _user(uid), code, summary)
+        )
+    return tuple(reversed(found))
+
+
+def _user(uid: int) -> str | None:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return None

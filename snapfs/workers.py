@@ -1,0 +1,141 @@
+"""Worker processes: fresh interpreters that compute and do file I/O, and know no catalog and no lock.
+
+Why processes of our own and not a pool: a worker must inherit nothing but the descriptors named here
+(no lock, no database), must end when its pipe ends (so that a killed parent leaves nobody behind), and
+its death must fail the run instead of being replaced in silence. Messages are pickles over a private
+socket pair; both ends are the same program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any, NamedTuple
+
+from snapfs.errors import SnapfsError, WorkerDiedError
+
+
+class Question(NamedTuple):
+    """What a worker wants to know before it goes on; answered with `Worker.answer`."""
+
+    value: Any
+
+
+class Worker:
+    """The parent's end of one worker process running ``module`` (which calls `serve`)."""
+
+    def __init__(self, module: str, *, pass_fds: Sequence[int] = ()) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # -P: the working directory may be the very tree under snapshot and must never be
+            # searched for modules.
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno(), *pass_fds],
+                close_fds=True,
+            )
+        self.connection = Connection(ours.detach())
+        self.pending = 0
+
+    def send(self, message: object) -> None:
+        """Hand over one message; `pending` counts those not yet answered."""
+        try:
+            self.connection.send_bytes(pickle.dumps(message, protocol=5))
+        except OSError as error:
+            raise WorkerDiedError("a worker process ended before its work was done") from error
+        self.pending += 1
+
+    def receive(self) -> Any:
+        """The next message (or `Question`); raises what the worker raised.
+
+        Raises WorkerDiedError if the worker is gone.
+        """
+        try:
+            ok, value = pickle.loads(self.connection.recv_bytes())  # noqa: S301 - our own child
+        except (EOFError, OSError) as error:
+            raise WorkerDiedError("a worker process ended before its work was done") from error
+        if ok is None:
+            return Question(value)
+        self.pending -= 1
+        if not ok:
+            if isinstance(value, SnapfsError | OSError):
+                raise value
+            raise WorkerDiedError(f"a worker process failed: {value}")
+        return value
+
+    def answer(self, value: object) -> None:
+        """Answer the worker's `Question`."""
+        try:
+            self.connection.send_bytes(pickle.dumps(value, protocol=5))
+        except OSError as error:
+            raise WorkerDiedError("a worker process ended before its work was done") from error
+
+    def close(self) -> None:
+        """End the worker: closing the pipe is the order to stop."""
+        self.connection.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def kill(self) -> None:
+        """End it now (the run has failed)."""
+        self._process.kill()
+        self._process.wait()
+        with contextlib.suppress(OSError):
+            self.connection.close()
+
+
+def ready(workers: Sequence[Worker], timeout_s: float | None = None) -> Iterator[Worker]:
+    """Those of ``workers`` that have something to say, waiting for the first."""
+    by_connection = {worker.connection: worker for worker in workers if worker.pending}
+    for connection in wait(list(by_connection), timeout_s):
+        yield by_connection[connection]  # type: ignore[index]
+
+
+_parent: list[Connection] = []
+
+
+def ask(value: object) -> Any:
+    """In a worker, while it handles a message: ask the parent and wait for the answer."""
+    connection = _parent[0]
+    connection.send_bytes(pickle.dumps((None, value), protocol=5))
+    return pickle.loads(connection.recv_bytes())  # noqa: S301 - our own parent
+
+
+def serve(handle: Callable[[Any], object]) -> None:
+    """Main loop of a worker module: answer each message with ``handle(message)`` until the pipe ends.
+
+    Signals of the terminal are the parent's business: it ends the worker by closing the pipe.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    connection = Connection(int(sys.argv[1]))
+    os.set_inheritable(connection.fileno(), False)
+    _parent.append(connection)
+    while True:
+        try:
+            message = pickle.loads(connection.recv_bytes())  # noqa: S301 - our own parent
+        except (EOFError, OSError):
+            return
+        reply: tuple[bool, object]
+        try:
+            reply = (True, handle(message))
+        except (SnapfsError, OSError) as error:
+            reply = (False, error)
+        except Exception as error:  # noqa: BLE001 - becomes the parent's failure
+            reply = (False, f"{type(error).__name__}: {error}")
+        try:
+            connection.send_bytes(pickle.dumps(reply, protocol=5))
+        except OSError:
+            return

@@ -1,0 +1,110 @@
+"""Case 49: a full disk (50 is tests/crash, 51 tests/concurrency, 52 tests/damage)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness.output import names
+from tests.harness.program import Program
+from tests.harness.trees import assert_same, survey
+
+MIB = 1 << 20
+
+
+def free_bytes(place: Path) -> int:
+    """Bytes an unprivileged process may still write."""
+    stat = os.statvfs(place)
+    return stat.f_bavail * stat.f_frsize
+
+
+def fill(place: Path) -> Path:
+    """Write a file until nothing at all is left."""
+    path = place / "filler"
+    with path.open("ab", buffering=0) as file:
+        for size in (MIB, 4096, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+    return path
+
+
+@pytest.fixture(params=["ext4", "xfs", "btrfs", "tmpfs"])
+def disk(request: pytest.FixtureRequest, small_filesystem: Callable[..., Path]) -> Iterator[Path]:
+    """A small filesystem of each kind."""
+    yield small_filesystem(request.param, 96 * MIB)
+
+
+def test_case_49_disk_full(disk: Path, snapfs: Program, workspace: Path, tree: Path) -> None:
+    full = Program(repository=disk / "repository", home=snapfs.home)
+    for number in range(40):
+        (tree / f"f{number}").write_bytes(os.urandom(50_000))
+    states = []
+    for name in ("s0", "s1", "s2"):
+        (tree / "own").write_bytes(os.urandom(2 * MIB))
+        states.append(survey(tree))
+        full.create(tree, name)
+    before = free_bytes(disk)
+    (tree / "huge").write_bytes(os.urandom(max(before, 90 * MIB) + 8 * MIB))
+    failed = full.create(tree, "too-much", ok=(1,))
+    assert "space" in failed.errors.lower()
+    assert len(failed.errors.strip().splitlines()) <= 5
+    assert free_bytes(disk) > before - 4 * MIB, "a create that failed gives its space back"
+    (tree / "huge").unlink()
+
+    filler = fill(disk)
+    listing = full("list", "--json", cwd=tree)
+    assert all(name in listing.text for name in ("s0", "s1", "s2"))
+    assert "too-much" not in listing.text
+    full("ls", "s1:", cwd=tree)
+    full.restore("s1", workspace / "r1", cwd=tree)
+    assert_same(states[1], survey(workspace / "r1"))
+    full("delete", "s1", "--yes", cwd=tree)
+    full("delete", "s0", "--yes", cwd=tree)
+    assert "s1" not in names(full("list", "--json", cwd=tree))
+    full.restore("s2", workspace / "r2", cwd=tree)
+    assert_same(states[2], survey(workspace / "r2"))
+    filler.unlink()
+    full.verify(cwd=tree)
+    (tree / "more").write_bytes(b"more")
+    full.create(tree, "s3")
+    full.restore("s3", workspace / "r3", cwd=tree)
+    assert_same(survey(tree), survey(workspace / "r3"))
+
+
+def test_restore_target_full(
+    snapfs: Program, workspace: Path, tree: Path, small_filesystem: Callable[..., Path]
+) -> None:
+    """A restore that meets a full disk says so, leaves no half file under a final name, and is resumed."""
+    disk = small_filesystem("ext4", 24 * MIB)
+    for number in range(30):
+        (tree / f"f{number:02d}").write_bytes(os.urandom(MIB))
+    state = survey(tree)
+    snapfs.create(tree, "s0")
+    target = disk / "target"
+    failed = snapfs.restore("s0", target, ok=(1, 3))
+    assert "space" in failed.errors.lower()
+    for path in target.iterdir():
+        if path.name in os.listdir(tree):
+            assert path.read_bytes() in (b"", (tree / path.name).read_bytes()), path
+    # In place over a tree on a full disk: what was there stays or is replaced as a whole.
+    other = small_filesystem("ext4", 48 * MIB)
+    snapfs("restore", "s0", "--to", other / "target")
+    live = other / "target"
+    for path in live.iterdir():
+        path.write_bytes(b"live " + path.name.encode())
+    fill(other)
+    failed = snapfs("restore", "s0", "--to", live, "--overwrite", "always", ok=(1, 3))
+    for path in live.iterdir():
+        assert path.read_bytes() in (
+            b"live " + path.name.encode(),
+            (tree / path.name).read_bytes(),
+        ), path
+    (other / "filler").unlink()
+    snapfs("restore", "s0", "--to", live, "--overwrite", "if-changed", "--delete", "--yes")
+    assert_same(state, survey(live))

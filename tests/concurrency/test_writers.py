@@ -1,0 +1,201 @@
+"""Case 51: several commands at once. Locks are the kernel's: none is ever stale."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.harness.history import History
+from tests.harness.program import PROGRAM
+from tests.harness.trees import assert_same, survey, unlock_and_remove
+
+
+def stopped_at(past: History, point: str, *words: str | Path) -> subprocess.Popen[bytes]:
+    """A command that stands still at ``point``, with its locks."""
+    process = past.snapfs.start(*words, cwd=past.tree, env={"SNAPFS_CRASH_AT": f"stop@{point}"})
+    _, status = os.waitpid(process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), f"{point} was not reached"
+    return process
+
+
+def go_on(past: History, process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+    past.snapfs.finish(process)
+
+
+def test_case_51_two_creates_of_one_root(past: History) -> None:
+    state = past.change()
+    both = [
+        past.snapfs.start("create", past.tree, "--name", name, cwd=past.tree)
+        for name in ("one", "two")
+    ]
+    for process in both:
+        past.snapfs.finish(process)
+    listed = past.listed()
+    assert sorted(listed[3:]) == ["one", "two"]
+    past.states |= {"one": state, "two": state}
+    past.check(*listed)
+
+
+def test_case_51_the_same_name_twice(past: History) -> None:
+    state = past.change()
+    both = [
+        past.snapfs.start("create", past.tree, "--name", "same", cwd=past.tree) for _ in range(2)
+    ]
+    codes = sorted(past.snapfs.finish(process, ok=(0, 1, 2)).code for process in both)
+    assert codes[0] == 0
+    assert codes[1] in (1, 2)
+    past.states["same"] = state
+    past.check("s0", "s1", "s2", "same")
+
+
+def test_case_51_creates_of_several_roots_at_once(past: History, workspace: Path) -> None:
+    """Different roots run side by side, share blocks, and take no chain apart."""
+    roots = []
+    for number in range(4):
+        root = workspace / f"root{number}"
+        root.mkdir()
+        (root / "common").write_bytes(b"the same in all" * 50_000)
+        (root / "own").write_bytes(os.urandom(200_000))
+        roots.append(root)
+    for turn in range(2):
+        processes = [past.snapfs.start("create", root, "--name", f"t{turn}") for root in roots]
+        for process in processes:
+            past.snapfs.finish(process)
+    for root in roots:
+        target = workspace / f"back-{root.name}"
+        past.snapfs.restore(f"{root.name}@t1", target)
+        assert_same(survey(root), survey(target))
+    past.snapfs.verify()
+
+
+def test_first_creates_make_one_repository(past: History, workspace: Path) -> None:
+    fresh = type(past.snapfs)(repository=workspace / "new" / "repository", home=past.snapfs.home)
+    roots = []
+    for number in range(3):
+        root = workspace / f"first{number}"
+        root.mkdir()
+        (root / "f").write_bytes(b"%d" % number)
+        roots.append(root)
+    processes = [fresh.start("create", root, "--name", "s") for root in roots]
+    for process in processes:
+        fresh.finish(process)
+    assert len(fresh("roots", "list", "--json").json_lines()) == 3
+    fresh.verify()
+
+
+def test_a_held_lock(past: History, workspace: Path) -> None:
+    """While a create stands still: readers work, a second writer waits or exits 11, other roots go on."""
+    other = workspace / "other"
+    other.mkdir()
+    (other / "f").write_bytes(b"x")
+    past.snapfs.create(other, "o0")
+    past.states["held"] = past.change()
+    process = stopped_at(past, "create.walked", "create", past.tree, "--name", "held")
+    try:
+        begin = time.monotonic()
+        refused = past.snapfs("create", past.tree, "--lock-wait", "1s", cwd=past.tree, ok=(11,))
+        assert 0.9 < time.monotonic() - begin < 10
+        assert "lock" in refused.errors.lower()
+        past.snapfs("delete", "s0", "--yes", "--lock-wait", "0s", cwd=past.tree, ok=(11,))
+        assert past.listed() == ["s0", "s1", "s2"]
+        past.snapfs("ls", "s1:", cwd=past.tree)
+        past.check_one("s1")
+        past.snapfs.create(other, "o1")
+        past.snapfs("delete", f"{other}@o0", "--yes", "--lock-wait", "1s")
+        waiting = past.snapfs.start("create", past.tree, "--name", "waiting", cwd=past.tree)
+        time.sleep(0.7)
+        assert waiting.poll() is None, "the default is to wait"
+    finally:
+        go_on(past, process)
+    past.snapfs.finish(waiting)
+    past.states["waiting"] = past.states["held"]
+    past.check("s0", "s1", "s2", "held", "waiting")
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_lock_dies_with_its_process(how: signal.Signals, past: History) -> None:
+    process = stopped_at(past, "create.packs-durable", "create", past.tree, "--name", "dead")
+    process.send_signal(how)
+    process.send_signal(signal.SIGCONT)
+    process.wait()
+    past.change()
+    past.snapfs("create", past.tree, "--name", "at-once", "--lock-wait", "0s", cwd=past.tree)
+
+
+def test_readers_during_create_and_delete(past: History) -> None:
+    """list, ls, diff and restore give right answers while snapshots come and go."""
+    for number in range(6):
+        past.take(f"w{number}")
+    script = (
+        "set -e; for i in 1 2 3 4; do "
+        '"$@" create "$TREE" --name c$i >/dev/null; "$@" delete w$i --yes >/dev/null; done'
+    )
+    writer = subprocess.Popen(
+        ["bash", "-c", script, "bash", *PROGRAM],
+        cwd=past.tree,
+        env=past.snapfs.environment({"TREE": str(past.tree)}),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+    steady = past.snapfs("ls", "s1:", "--recursive", "--json", cwd=past.tree).out
+    change = past.snapfs("diff", "s0", "s1", "--json", cwd=past.tree).out
+    rounds = 0
+    while writer.poll() is None:
+        assert past.snapfs("ls", "s1:", "--recursive", "--json", cwd=past.tree).out == steady
+        assert past.snapfs("diff", "s0", "s1", "--json", cwd=past.tree).out == change
+        listed = past.listed()
+        assert listed[:3] == ["s0", "s1", "s2"]
+        target = past.scratch / "reading"
+        past.snapfs.restore("s2", target, cwd=past.tree)
+        assert_same(past.states["s2"], survey(target))
+        unlock_and_remove(target)
+        rounds += 1
+    assert writer.wait() == 0, writer.stderr.read() if writer.stderr else ""
+    assert rounds >= 2
+    past.snapfs.verify(cwd=past.tree)
+
+
+def test_delete_never_waits_for_a_reader(past: History) -> None:
+    """While somebody decodes blocks, delete folds, says that bytes are pending, and the next run frees them."""
+    target = past.scratch / "slow"
+    past.snapfs.restore_in_place("s2", "--delete", cwd=past.tree)
+    process = stopped_at(past, "restore.planned", "restore", "s2", "--to", target)
+    try:
+        begin = time.monotonic()
+        done = past.snapfs("delete", "s0", "s1", "--yes", cwd=past.tree)
+        assert time.monotonic() - begin < 5
+        assert "pending" in done.text + done.errors
+        assert past.listed() == ["s2"]
+    finally:
+        go_on(past, process)
+    assert_same(past.states["s2"], survey(target))
+    size = sum(path.stat().st_size for path in (past.snapfs.repository / "packs").iterdir())
+    past.take("next")
+    past.snapfs("delete", "s2", "--yes", cwd=past.tree)
+    past.check("next")
+    assert (
+        sum(path.stat().st_size for path in (past.snapfs.repository / "packs").iterdir())
+        < size + 400_000
+    )
+
+
+@pytest.mark.parametrize("command", ["ls s0: --recursive", "list", "cat s0:changing", "diff s0 s2"])
+def test_a_pipe_that_closes_early_leaves_nothing(command: str, past: History) -> None:
+    program = " ".join(PROGRAM)
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {program} {command} | head -c 1"],
+        cwd=past.tree,
+        env=past.snapfs.environment(),
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr
+    assert b"BrokenPipe" not in done.stderr
+    past.snapfs("delete", "s0", "--yes", "--lock-wait", "0s", cwd=past.tree)
+    past.snapfs("create", past.tree, "--lock-wait", "0s", cwd=past.tree)

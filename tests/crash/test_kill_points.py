@@ -1,0 +1,132 @@
+"""SIGKILL of the parent process at each named point, then at once the next command.
+
+Killed at any instant, the repository holds exactly the snapshots it announced; between the journal
+record and the commit, the next writer either finishes the record or takes it back.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from snapfs.faults import POINTS
+from tests.harness.history import History
+from tests.harness.program import Argument
+from tests.harness.trees import assert_same, survey
+
+
+def points(*prefixes: str) -> list[str]:
+    """The points of these commands."""
+    return [name for name in POINTS if name.split(".")[0] in prefixes]
+
+
+def kill_at(past: History, point: str, *words: Argument) -> None:
+    """Run a command that dies at ``point``; only it dies, its workers must find out."""
+    done = past.snapfs(*words, env={"SNAPFS_CRASH_AT": point}, cwd=past.tree, ok=None)
+    assert done.code == -signal.SIGKILL, f"{point} was not reached\n{done}"
+
+
+@pytest.mark.parametrize("point", points("create", "pack", "journal"))
+def test_create_is_killed(point: str, past: History) -> None:
+    past.states["killed"] = past.change()
+    kill_at(past, point, "create", past.tree, "--name", "killed")
+    visible = past.listed()
+    assert visible in (["s0", "s1", "s2"], ["s0", "s1", "s2", "killed"])
+    if point == "create.committed":
+        assert "killed" in visible
+    past.check_one("s1")
+    past.take("next")
+    after = [name for name in past.listed() if name != "killed"]
+    assert after == ["s0", "s1", "s2", "next"]
+    past.check(*past.listed())
+    past.check_no_leftovers()
+
+
+@pytest.mark.parametrize("point", points("create", "pack", "journal"))
+def test_first_create_is_killed(point: str, past: History, workspace: Path) -> None:
+    """The repository is new: what is left of it must do for the next command as well."""
+    fresh = History(
+        type(past.snapfs)(repository=workspace / "fresh" / "repository", home=past.snapfs.home),
+        past.tree,
+        workspace,
+    )
+    fresh.turn = 10
+    fresh.states["killed"] = survey(past.tree)
+    kill_at(fresh, point, "create", past.tree, "--name", "killed")
+    packs = fresh.snapfs.repository / "packs"
+    before = sum(path.stat().st_size for path in packs.iterdir()) if packs.is_dir() else 0
+    fresh.snapfs.create(past.tree, "next")
+    fresh.states["next"] = survey(past.tree)
+    assert [name for name in fresh.listed() if name != "killed"] == ["next"]
+    fresh.check(*fresh.listed())
+    fresh.check_no_leftovers()
+    if point == "create.packs-durable":
+        grown = sum(path.stat().st_size for path in packs.iterdir())
+        assert grown < before + 100_000, "complete packs are adopted, not written again"
+
+
+@pytest.mark.parametrize(
+    ("point", "name"),
+    [
+        *((point, "s1") for point in points("delete")),
+        ("delete.committing", "s0"),
+        ("delete.journal-durable", "s2"),
+        ("delete.committed", "s2"),
+    ],
+)
+def test_delete_is_killed(point: str, name: str, past: History) -> None:
+    others = [other for other in ("s0", "s1", "s2") if other != name]
+    kill_at(past, point, "delete", name, "--yes")
+    visible = past.listed()
+    assert visible in (others, ["s0", "s1", "s2"])
+    if point in ("delete.committed", "delete.rows-collected", "delete.pack-removed"):
+        assert visible == others
+    past.check_one(others[0])
+    if name in past.listed():
+        past.snapfs("delete", name, "--yes", cwd=past.tree)
+    past.take("next")
+    past.check(*others, "next")
+    # Whatever the killed run had not freed, a later one does.
+    for other in others:
+        past.snapfs("delete", other, "--yes", cwd=past.tree)
+    past.check("next")
+    past.check_no_leftovers()
+
+
+@pytest.mark.parametrize("point", points("restore"))
+def test_restore_in_place_is_killed(point: str, past: History) -> None:
+    past.states["live"] = past.change()
+    (past.tree / "not-in-s0").write_bytes(b"x")
+    kill_at(past, point, "restore", "s0", "--in-place", "--delete", "--yes")
+    # The safety snapshot was taken first, so the tree as it was is not lost.
+    past.check_one("s2")
+    past.snapfs.restore_in_place("s0", "--delete", cwd=past.tree)
+    assert_same(past.states["s0"], survey(past.tree))
+    past.take("next")
+    assert past.listed()[:3] == ["s0", "s1", "s2"]
+    past.check_one("next")
+    past.snapfs.verify(cwd=past.tree)
+
+
+@pytest.mark.parametrize(
+    "point", [name for name in points("restore") if name != "restore.safety-taken"]
+)
+def test_restore_elsewhere_is_killed(point: str, past: History, workspace: Path) -> None:
+    target = workspace / "target"
+    target.mkdir()
+    (target / "changing").write_bytes(b"an older one, to be overwritten")
+    kill_at(past, point, "restore", "s1", "--to", target, "--overwrite", "if-changed")
+    past.snapfs("restore", "s1", "--to", target, "--overwrite", "if-changed", cwd=past.tree)
+    assert_same(past.states["s1"], survey(target))
+
+
+@pytest.mark.parametrize("point", points("rebuild"))
+def test_rebuild_is_killed(point: str, past: History) -> None:
+    (past.snapfs.repository / "catalog.db").unlink()
+    kill_at(past, point, "rebuild-catalog", "--yes")
+    past.snapfs("rebuild-catalog", "--yes", cwd=past.tree)
+    past.check("s0", "s1", "s2")
+    past.take("next")
+    past.check("s0", "s1", "s2", "next")

@@ -1,0 +1,1 @@
+"""What the tests stand on: running the program, filesystems, ordinary users, comparing trees."""

@@ -1,0 +1,55 @@
+"""The harness itself: an ordinary user is one, filesystems are what they say, differences are seen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.filesystems import KINDS
+from tests.harness.require import need_root
+from tests.harness.trees import build, differences, survey
+from tests.harness.user import User
+
+
+def test_ordinary_user_reaches_the_program_and_nothing_private(workspace: Path, user: User) -> None:
+    secret = workspace / "secret"
+    secret.write_text("x")
+    secret.chmod(0o600)
+    code = (
+        "import os, sys, snapfs; print(os.getuid(), os.getgid(), os.getgroups(), "
+        "os.access(sys.argv[1], os.R_OK), open('/proc/self/status').read().split('CapEff:')[1].split()[0])"
+    )
+    done = subprocess.run(
+        [*user.launcher(workspace), sys.executable, "-c", code, secret],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["51234", "51234", "[]", "False", "0" * 16], done.stderr
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_filesystems(kind: str, filesystem: Callable[[str], Path]) -> None:
+    place = filesystem(kind)
+    found = subprocess.run(
+        ["stat", "-f", "-c", "%T", place], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert found == {"ext4-128": "ext2/ext3", "ext4": "ext2/ext3"}.get(kind, kind)
+
+
+def test_differences_are_seen(workspace: Path) -> None:
+    need_root()
+    one = build(workspace / "one", "hardlinks", "chg-meta", "sparse")
+    two = build(workspace / "two", "hardlinks", "chg-meta", "sparse")
+    assert differences(survey(one), survey(two)) == []
+    (two / "hardlinks" / "m" / "second").unlink()
+    os.link(two / "hardlinks" / "m" / "copy", two / "hardlinks" / "m" / "second")
+    (two / "chg-meta" / "f").chmod(0o600)
+    found = "\n".join(differences(survey(one), survey(two)))
+    assert "linked with" in found
+    assert "b'chg-meta/f': mode 420 384" in found

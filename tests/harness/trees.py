@@ -1,0 +1,123 @@
+"""Facts of a tree, and what differs between two: torture.py's own survey, kept in memory.
+
+A *state* is what one survey found. States of a source are taken when a snapshot is, and a restored
+tree is compared with them later, so that no second copy of the source is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests import torture
+from tests.harness.user import User
+
+TORTURE = Path(torture.__file__)
+CHANGING = tuple(name for name, case in torture.CASES.items() if case.change)
+STEPS = (1, 2, 3, 4, 5)
+BOOKKEEPING = ("ctime", "blocks", "ranges")
+
+Facts = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class State:
+    """``facts`` by path relative to the root (bytes; the root is empty), and the hard-link groups."""
+
+    facts: dict[bytes, Facts]
+    groups: dict[bytes, frozenset[bytes]]
+    allocated: int
+
+    def without(self, paths: Iterable[bytes]) -> State:
+        """The same with ``paths`` and everything below them left out."""
+        gone = set(paths)
+
+        def kept(path: bytes) -> bool:
+            parts = path.split(b"/")
+            return not any(b"/".join(parts[: n + 1]) in gone for n in range(len(parts)))
+
+        facts = {path: facts for path, facts in self.facts.items() if kept(path)}
+        groups = {
+            path: frozenset(filter(kept, group))
+            for path, group in self.groups.items()
+            if kept(path)
+        }
+        return State(
+            facts, {path: group for path, group in groups.items() if len(group) > 1}, self.allocated
+        )
+
+
+def survey(root: Path | bytes, *, flags: bool = True) -> State:
+    """Look at every entry below ``root``; whatever cannot be read fails."""
+    troubles: list[tuple[bytes, OSError]] = []
+    facts, groups = torture.survey(os.fsencode(root), flags, troubles)
+    assert not troubles, troubles[:5]
+    allocated = sum(fact.get("blocks", 0) for fact in facts.values()) * 512
+    for fact in facts.values():
+        for name in BOOKKEEPING:
+            fact.pop(name, None)
+    return State(facts, groups, allocated)
+
+
+def differences(one: State, two: State, *, ignore: Iterable[str] = ()) -> list[str]:
+    """One line for each fact that differs; ``ignore`` names facts (mode, uid, mtime, ...)."""
+    ignored = set(ignore)
+    found: list[str] = []
+    for path in sorted(one.facts.keys() | two.facts.keys()):
+        a, b = one.facts.get(path), two.facts.get(path)
+        if a is None or b is None:
+            found.append(f"{path!r}: only in {'second' if a is None else 'first'}")
+            continue
+        found.extend(
+            f"{path!r}: {key} {a.get(key)!r} {b.get(key)!r}"
+            for key in sorted(a.keys() | b.keys())
+            if key not in ignored and a.get(key) != b.get(key)
+        )
+    both = one.facts.keys() & two.facts.keys()
+    if "links" not in ignored:
+        for path in sorted((one.groups.keys() | two.groups.keys()) & both):
+            x, y = (state.groups.get(path, frozenset([path])) & both for state in (one, two))
+            if x != y:
+                found.append(f"{path!r}: linked with {sorted(x)} {sorted(y)}")
+    return found
+
+
+def assert_same(one: State, two: State, *, ignore: Iterable[str] = ()) -> None:
+    """Fail with the first differences."""
+    found = differences(one, two, ignore=ignore)
+    assert not found, f"{len(found)} differences\n" + "\n".join(found[:40])
+
+
+def torture_run(*args: str | Path, user: User | None = None, reach: Path | None = None) -> str:
+    """Run torture.py; what it left out is returned."""
+    launcher = [] if user is None else user.launcher(*([reach] if reach else []))
+    done = subprocess.run(
+        [*launcher, sys.executable, TORTURE, *args], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stderr
+
+
+def build(target: Path, *cases: str, scale: float = 0.05, user: User | None = None) -> Path:
+    """Build the named cases (default: all) in ``target``; ``scale`` is that of big-dir."""
+    only = ("--only", ",".join(cases)) if cases else ()
+    torture_run("build", target, "--scale", str(scale), *only, user=user, reach=target.parent)
+    return target
+
+
+def mutate(target: Path, step: int, *, user: User | None = None) -> None:
+    """Apply one change step (1..5, in order)."""
+    torture_run("mutate", target, str(step), user=user, reach=target.parent)
+
+
+def unlock_and_remove(target: Path) -> None:
+    """Remove a tree whatever its modes, flags and depth."""
+    if not os.path.lexists(target):
+        return
+    torture_run("unlock", target)
+    subprocess.run(["rm", "-rf", "--one-file-system", "--", target], check=True)

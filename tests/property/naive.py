@@ -1,0 +1,149 @@
+"""The naive model: every snapshot is a full copy, kept as a dict of paths.
+
+It knows nothing of diffs, identities or folding; it says what each view is, what differs between two
+of them, and which packs some snapshot still needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.harness.trees import State
+
+Path = bytes
+
+
+@dataclass
+class Packs:
+    """In which packs the bytes of each content may be.
+
+    A content that was dead when it came again may have been found in its old pack or stored anew.
+    """
+
+    homes: dict[str, set[str]] = field(default_factory=dict)
+
+    def added(self, packs: set[str], contents: set[str], live: set[str]) -> None:
+        """A create that met these contents made these packs; ``live`` are those that snapshots had."""
+        for content in contents - live:
+            self.homes.setdefault(content, set()).update(packs)
+        assert all(self.homes.get(content) for content in contents), "a content is nowhere"
+
+    def removed(self, packs: set[str]) -> None:
+        """These packs are gone."""
+        for homes in self.homes.values():
+            homes -= packs
+
+    def check(self, packs: set[str], live: set[str]) -> None:
+        """Exactly the packs are there that some snapshot needs."""
+        needed = {pack for content in live for pack in self.homes[content]}
+        assert packs <= needed, f"not needed: {packs - needed}"
+        for content in live:
+            assert self.homes[content] & packs, f"the bytes of {content} are gone"
+
+
+def contents_of(state: State) -> set[str]:
+    """Digests of all files that have bytes."""
+    return {
+        fact["content"] for fact in state.facts.values() if fact["type"] == "file" and fact["size"]
+    }
+
+
+def check_diff(
+    told: Iterable[tuple[str, Path, Path | None, frozenset[str]]], before: State, after: State
+) -> None:
+    """The changes, applied to what was, explain all that is, and none of them is made up.
+
+    A rename moves everything below it; every other difference has a line of its own.
+    """
+    renames: dict[Path, Path] = {}
+    lines: dict[tuple[str, Path], frozenset[str]] = {}
+    for letter, path, old, what in told:
+        assert (letter, path) not in lines, f"told twice: {letter} {path!r}"
+        lines[letter, path] = what
+        if letter == "R":
+            assert old is not None
+            assert old in before.facts, old
+            assert path in after.facts, path
+            renames[path] = old
+    came_from = {path: _origin(path, renames, before, after) for path in after.facts}
+    explained = {old for old in came_from.values() if old is not None}
+    for path, old in came_from.items():
+        if ("+", path) in lines:
+            assert old is None, f"+ {path!r} came from {old!r}"
+            continue
+        assert old is not None, f"{path!r} is new, and nothing says so"
+        _check_entry(path, old, lines, before, after)
+    for path in before.facts:
+        removed = ("-", path) in lines
+        assert removed or path in explained, f"{path!r} is gone, and nothing says so"
+    for letter, path in lines:
+        if letter == "-":
+            assert path in before.facts, f"- {path!r} was never there"
+            assert path not in explained, f"- {path!r} is still there"
+        elif letter == "+":
+            assert path in after.facts
+        elif letter == "M":
+            old = came_from[path]
+            assert old is not None
+            assert _differs(path, old, before, after), f"M {path!r} and nothing differs"
+
+
+def _origin(path: Path, renames: dict[Path, Path], before: State, after: State) -> Path | None:
+    """Where an entry of the later state was in the earlier one, as the renames have it."""
+    moved_away = set(renames.values())
+    at, below = path, b""
+    while at:
+        if at in renames:
+            old = renames[at] + below
+            return old if old in before.facts else None
+        head, _, tail = at.rpartition(b"/")
+        below = b"/" + tail + below
+        at = head
+    if path not in before.facts:
+        return None
+    # The old path may have been carried off by the rename of something above it.
+    parts = path.split(b"/")
+    for count in range(1, len(parts) + 1):
+        if b"/".join(parts[:count]) in moved_away:
+            return None
+    return path
+
+
+def _check_entry(
+    path: Path,
+    old: Path,
+    lines: dict[tuple[str, Path], frozenset[str]],
+    before: State,
+    after: State,
+) -> None:
+    what = lines.get(("M", path), lines.get(("R", path)))
+    differing = _differs(path, old, before, after)
+    a, b = before.facts[old], after.facts[path]
+    if differing - {"links"}:
+        assert what is not None, f"{path!r} differs in {differing}, and nothing says so"
+    if what is None:
+        return
+    for key, word in (
+        ("type", "type"),
+        ("mode", "mode"),
+        ("mtime", "mtime"),
+        ("content", "content"),
+    ):
+        if key in differing and a["type"] == b["type"]:
+            assert word in what, f"{path!r} differs in {differing}, told {set(what)}"
+    if a["type"] != b["type"]:
+        assert "type" in what
+
+
+def _differs(path: Path, old: Path, before: State, after: State) -> set[str]:
+    """Names of the facts that differ between two entries."""
+    a, b = before.facts[old], after.facts[path]
+    if a["type"] != b["type"]:
+        return {"type"}
+    found = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
+    if "size" in found:
+        found.add("content")
+    if before.groups.get(old) != after.groups.get(path):
+        found.add("links")
+    return found
