@@ -15,11 +15,16 @@ import signal
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from snapfs.errors import SnapfsError, WorkerDiedError
+
+
+_MESSAGE = 0
+_ANSWER = 1
 
 
 class Question(NamedTuple):
@@ -49,7 +54,7 @@ class Worker:
     def send(self, message: object) -> None:
         """Hand over one message; `pending` counts those not yet answered."""
         try:
-            self.connection.send_bytes(pickle.dumps(message, protocol=5))
+            self.connection.send_bytes(pickle.dumps((_MESSAGE, message), protocol=5))
         except OSError as error:
             raise WorkerDiedError("a worker process ended before its work was done") from error
         self.pending += 1
@@ -75,7 +80,7 @@ class Worker:
     def answer(self, value: object) -> None:
         """Answer the worker's `Question`."""
         try:
-            self.connection.send_bytes(pickle.dumps(value, protocol=5))
+            self.connection.send_bytes(pickle.dumps((_ANSWER, value), protocol=5))
         except OSError as error:
             raise WorkerDiedError("a worker process ended before its work was done") from error
 
@@ -103,14 +108,37 @@ def ready(workers: Sequence[Worker], timeout_s: float | None = None) -> Iterator
         yield by_connection[connection]  # type: ignore[index]
 
 
-_parent: list[Connection] = []
+class _Parent:
+    """A worker's view of its parent. Messages that come before an answer wait their turn."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._waiting: deque[Any] = deque()
+
+    def next_message(self) -> Any:
+        if self._waiting:
+            return self._waiting.popleft()
+        return self._receive()[1]
+
+    def ask(self, value: object) -> Any:
+        self.connection.send_bytes(pickle.dumps((None, value), protocol=5))
+        while True:
+            tag, received = self._receive()
+            if tag == _ANSWER:
+                return received
+            self._waiting.append(received)
+
+    def _receive(self) -> tuple[int, Any]:
+        tag, value = pickle.loads(self.connection.recv_bytes())  # noqa: S301 - our own parent
+        return tag, value
+
+
+_parent: list[_Parent] = []
 
 
 def ask(value: object) -> Any:
     """In a worker, while it handles a message: ask the parent and wait for the answer."""
-    connection = _parent[0]
-    connection.send_bytes(pickle.dumps((None, value), protocol=5))
-    return pickle.loads(connection.recv_bytes())  # noqa: S301 - our own parent
+    return _parent[0].ask(value)
 
 
 def serve(handle: Callable[[Any], object]) -> None:
@@ -122,10 +150,11 @@ def serve(handle: Callable[[Any], object]) -> None:
         signal.signal(number, signal.SIG_IGN)
     connection = Connection(int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
-    _parent.append(connection)
+    parent = _Parent(connection)
+    _parent.append(parent)
     while True:
         try:
-            message = pickle.loads(connection.recv_bytes())  # noqa: S301 - our own parent
+            message = parent.next_message()
         except (EOFError, OSError):
             return
         reply: tuple[bool, object]
@@ -133,7 +162,7 @@ def serve(handle: Callable[[Any], object]) -> None:
             reply = (True, handle(message))
         except (SnapfsError, OSError) as error:
             reply = (False, error)
-        except Exception as error:  # noqa: BLE001 - becomes the parent's failure
+        except Exception as error:  # becomes the parent's failure
             reply = (False, f"{type(error).__name__}: {error}")
         try:
             connection.send_bytes(pickle.dumps(reply, protocol=5))

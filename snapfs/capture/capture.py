@@ -74,9 +74,7 @@ def capture(
             stage.settle(
                 old_dev=totals.old_root_dev, new_dev=totals.root_dev, next_seq=totals.next_seq
             )
-            progress.phase(
-                "storing", entries=totals.to_read, total_bytes=totals.to_read_bytes
-            )
+            progress.phase("storing", entries=totals.to_read, total_bytes=totals.to_read_bytes)
             intake.finish()
         except BaseException:
             intake.abort()

@@ -46,5 +46,3 @@ class _Children:
                 yield (*row[:12], pending.pop(row[14]), row[13])
             else:
                 yield row[:14]
-
-

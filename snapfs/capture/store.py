@@ -299,4 +299,3 @@ def _batches(files: Sequence[ToRead]) -> Iterator[list[ToRead]]:
         size += item.size
     if batch:
         yield batch
-

@@ -6,6 +6,7 @@ hold the ids given here, so that `replay` needs no resolving and gives the same 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -146,9 +147,7 @@ def _announce(
 ) -> None:
     catalog.execute(sql.PUT_SNAPSHOT, snapshot.values())
     catalog.executemany(sql.TAG_PUT, [(snapshot.id, tag) for tag in tags])
-    catalog.execute(
-        sql.ROOT_SET_HEAD, {"root": root_id, "head": snapshot.id, "inode": root_inode}
-    )
+    catalog.execute(sql.ROOT_SET_HEAD, {"root": root_id, "head": snapshot.id, "inode": root_inode})
 
 
 # --- journal ------------------------------------------------------------------------------------
@@ -158,8 +157,7 @@ def record_blocks(catalog: Catalog, done: Committed) -> Iterator[RowBlock]:
     """What the commit changed, in the rows of a journal record."""
     yield "attr", ATTR_TYPES, _batches(catalog, sql.STAGE_NEW_ATTRS)
     yield "pack", PACK_TYPES, _batches(catalog, sql.STAGE_NEW_PACKS)
-    catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_block" in text)
-                    .replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS"))  # fmt: skip
+    catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_block" in text))
     yield "segment", SEGMENT_TYPES, _batches(catalog, sql.STAGE_NEW_SEGMENTS)
     base = {"base": done.block_base}
     yield "block", BLOCK_TYPES, _batches(catalog, sql.STAGE_NEW_BLOCKS, base)
@@ -190,32 +188,38 @@ def set_counters(catalog: Catalog, values: Mapping[str, int]) -> None:
 
 # --- replay -------------------------------------------------------------------------------------
 
-PackBlock = tuple[bytes, int, int]
-"""A block of a pack: digest, offset in its segment, length."""
+
+class SegmentRow(NamedTuple):
+    """A segment of a record (``SEGMENT_TYPES``): its place in its pack and how many blocks it has."""
+
+    id: int
+    pack_id: int
+    offset: int
+    stored: int
+    raw: int
+    checksum: int
+    block_count: int
 
 
-class _SegmentPlace(NamedTuple):
-    """A segment and which blocks of its pack are in it."""
-
-    segment: int
-    pack: int
-    first: int
-    count: int
+DigestsOf = Callable[[str, SegmentRow], Sequence[bytes] | None]
+"""Pack name and segment to the digests of its blocks in order; None if they are lost."""
 
 
 class Replay:
-    """Takes the rows of a create record, piece by piece, and makes them a snapshot again."""
+    """Takes the rows of a create record, piece by piece, and makes them a snapshot again.
 
-    def __init__(
-        self, catalog: Catalog, blocks_of: Callable[[str], Sequence[PackBlock] | None]
-    ) -> None:
-        """``blocks_of(pack name)`` gives its blocks in order, or None if the pack is gone."""
+    The record names blocks by their place; their digests stand in the packs. A block whose pack is
+    gone gets none: that of a deleted snapshot goes with it, any other is found missing.
+    """
+
+    def __init__(self, catalog: Catalog, digests_of: DigestsOf) -> None:
+        """``digests_of`` is asked once for each segment that has blocks, in order of the record."""
         self._catalog = catalog
-        self._blocks_of = blocks_of
+        self._digests_of = digests_of
         self._names: dict[int, str] = {}
         self._attrs: set[int] = set()
-        self._places: list[_SegmentPlace] = []
-        self._place = 0
+        self._segments: deque[SegmentRow] = deque()
+        self._digests: Sequence[bytes] | None = None
         self._ordinal = 0
         self._offset = 0
         catalog.stage_tables()
@@ -230,10 +234,7 @@ class Replay:
             catalog.executemany(sql.PUT_NEW_PACK, rows)
         elif name == "segment":
             catalog.executemany(sql.PUT_NEW_SEGMENT, [row[:6] for row in rows])
-            for segment, pack, *_, count in rows:
-                before = self._places[-1] if self._places else None
-                first = before.first + before.count if before and before.pack == pack else 0
-                self._places.append(_SegmentPlace(segment, pack, first, count))
+            self._segments.extend(map(SegmentRow._make, rows))
         elif name == "block":
             self._blocks(rows)
         elif name == "content":
@@ -245,7 +246,9 @@ class Replay:
 
     def _attributes(self, rows: list[tuple[Any, ...]]) -> None:
         catalog = self._catalog
-        catalog.executemany(sql.PUT_NEW_XATTR, {row[5]: (row[5], row[6]) for row in rows if row[5]}.values())
+        catalog.executemany(
+            sql.PUT_NEW_XATTR, {row[5]: (row[5], row[6]) for row in rows if row[5]}.values()
+        )
         catalog.executemany(sql.PUT_NEW_ATTR, [row[:6] for row in rows])
         new = {row[0]: (row[0], *row[1:5], row[6], row[5], row[0]) for row in rows}
         catalog.executemany(
@@ -256,17 +259,17 @@ class Replay:
     def _blocks(self, rows: list[tuple[Any, ...]]) -> None:
         new: list[tuple[Any, ...]] = []
         for id_, length in rows:
-            while self._ordinal == self._places[self._place].count:
-                self._place += 1
-                self._ordinal = self._offset = 0
-            place = self._places[self._place]
-            known = self._blocks_of(self._names[place.pack])
-            at = place.first + self._ordinal
-            digest = known[at][0] if known is not None and at < len(known) else None
+            if self._ordinal == 0:
+                segment = self._segments[0]
+                self._digests = self._digests_of(self._names[segment.pack_id], segment)
             if id_:
-                new.append((id_, digest, place.segment, self._offset, length))
+                digest = None if self._digests is None else self._digests[self._ordinal]
+                new.append((id_, digest, self._segments[0].id, self._offset, length))
             self._offset += length
             self._ordinal += 1
+            if self._ordinal == self._segments[0].block_count:
+                self._segments.popleft()
+                self._ordinal = self._offset = 0
         self._catalog.executemany(sql.PUT_NEW_BLOCK, new)
 
     def _contents(self, rows: list[tuple[Any, ...]]) -> None:
@@ -280,4 +283,3 @@ class Replay:
         """All rows are there: make the snapshot."""
         root_inode = _apply(self._catalog, root_id, snapshot, previous, 0)
         _announce(self._catalog, root_id, snapshot, root_inode, tags)
-

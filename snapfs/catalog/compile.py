@@ -18,8 +18,18 @@ from sqlalchemy.sql.elements import ClauseElement
 from snapfs.catalog import schema, statements
 
 # Statements that run once per row of a list take the row itself: positional parameters.
-ROWWISE = ("PUT_", "STAGE_PUT_", "STAGE_SCAN", "STAGE_REPLAY", "STAGE_SET_", "OWNER_PUT", "TAG_PUT",
-           "ORPHAN_PUT", "BLOCKS_KNOWN")
+ROWWISE = (
+    "PUT_",
+    "STAGE_PUT_",
+    "STAGE_SCAN",
+    "STAGE_REPLAY",
+    "STAGE_SET_",
+    "OWNER_PUT",
+    "TAG_PUT",
+    "ORPHAN_PUT",
+    "BLOCKS_KNOWN",
+    "BLOCKS_PLACES",
+)
 
 HEADER = '''"""SQL text for SQLite, compiled from `statements` by `compile`; do not edit."""
 
@@ -38,7 +48,8 @@ def render(statement: ClauseElement, dialect: str = "sqlite") -> str:
     text = str(compiled)
     for name, value in (compiled.params or {}).items():
         if value is not None:
-            text = re.sub(rf":{re.escape(name)}\b", lambda _, v=value: _literal(v, dialect), text)
+            literal = _literal(value, dialect).replace("\\", "\\\\")
+            text = re.sub(rf":{re.escape(name)}\b", literal, text)
     return " ".join(text.split())
 
 
@@ -51,12 +62,15 @@ def _literal(value: object, dialect: str) -> str:
 
 
 def _tables(metadata: Any) -> list[str]:
-    return [_text(CreateTable(table)) for table in metadata.sorted_tables]
+    return [_text(CreateTable(table, if_not_exists=True)) for table in metadata.sorted_tables]
 
 
 def _indexes(metadata: Any) -> list[str]:
     found = (index for table in metadata.sorted_tables for index in table.indexes)
-    return [_text(CreateIndex(index)) for index in sorted(found, key=lambda one: str(one.name))]
+    return [
+        _text(CreateIndex(index, if_not_exists=True))
+        for index in sorted(found, key=lambda one: str(one.name))
+    ]
 
 
 def _text(ddl: Any) -> str:

@@ -27,6 +27,11 @@ BUSY_TIMEOUT_S = 120.0
 CACHE_KIB = 48 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
 
+STAGE_TABLES = (
+    "STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT", "STAGE_BLOCK",
+    "STAGE_CONTENT", "STAGE_PROBLEM",
+)  # fmt: skip
+
 Params = Sequence[Any] | dict[str, Any]
 
 
@@ -80,7 +85,6 @@ class Catalog:
         self.name = os.fsdecode(path)
         self.write_allowed = write
         self._depth = 0
-        self._staged = False
         if not os.path.lexists(path):
             raise NoRepositoryError(f"{self.name} is missing", subject=self.name)
         with translated(self.name):
@@ -245,14 +249,10 @@ class Catalog:
 
     def stage_tables(self) -> None:
         """Make the temporary tables of the stage, empty."""
-        if self._staged:
-            for name in ("STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT",
-                         "STAGE_BLOCK", "STAGE_CONTENT", "STAGE_PROBLEM"):  # fmt: skip
-                self.execute(getattr(sql, f"STAGE_CLEAR_{name}"))
-            return
         for statement in sql.CREATE_STAGE:
             self.execute(statement)
-        self._staged = True
+        for name in STAGE_TABLES:
+            self.execute(getattr(sql, f"STAGE_CLEAR_{name}"))
 
     def quick_check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file (empty: nothing)."""

@@ -52,9 +52,7 @@ def _roll_back(catalog: Catalog, root_id: int, previous: int) -> None:
     catalog.execute(sql.FOLD_DROP_INODES, {"gone": previous})
     found = rows.root(catalog, root_id)
     assert found is not None
-    catalog.execute(
-        sql.ROOT_SET_HEAD, {"root": root_id, "head": previous, "inode": found.inode_id}
-    )
+    catalog.execute(sql.ROOT_SET_HEAD, {"root": root_id, "head": previous, "inode": found.inode_id})
 
 
 def _drop_all(catalog: Catalog, root_id: int) -> None:

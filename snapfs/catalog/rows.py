@@ -151,7 +151,9 @@ def next_id(catalog: Catalog, root_id: int, snapshot_id: int) -> int | None:
 
 
 def problems(catalog: Catalog, snapshot_id: int) -> tuple[ProblemRow, ...]:
-    return tuple(ProblemRow(*row) for row in catalog.execute(sql.PROBLEMS, {"snapshot": snapshot_id}))
+    return tuple(
+        ProblemRow(*row) for row in catalog.execute(sql.PROBLEMS, {"snapshot": snapshot_id})
+    )
 
 
 def owners(catalog: Catalog, root_id: int) -> tuple[dict[int, str], dict[int, str]]:

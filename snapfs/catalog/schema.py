@@ -131,8 +131,12 @@ inode = Table(
     _int("born"),
     *_attributes(),
 )
-Index("inode_content", inode.c.content_id, sqlite_where=inode.c.content_id.is_not(None),
-      postgresql_where=inode.c.content_id.is_not(None))
+Index(
+    "inode_content",
+    inode.c.content_id,
+    sqlite_where=inode.c.content_id.is_not(None),
+    postgresql_where=inode.c.content_id.is_not(None),
+)
 
 dirent = Table(
     "dirent",
@@ -154,9 +158,12 @@ inode_diff = Table(
     sqlite_with_rowid=False,
 )
 Index("inode_diff_snapshot", inode_diff.c.snapshot_id)
-Index("inode_diff_content", inode_diff.c.content_id,
-      sqlite_where=inode_diff.c.content_id.is_not(None),
-      postgresql_where=inode_diff.c.content_id.is_not(None))
+Index(
+    "inode_diff_content",
+    inode_diff.c.content_id,
+    sqlite_where=inode_diff.c.content_id.is_not(None),
+    postgresql_where=inode_diff.c.content_id.is_not(None),
+)
 
 dirent_diff = Table(
     "dirent_diff",
@@ -168,9 +175,12 @@ dirent_diff = Table(
     sqlite_with_rowid=False,
 )
 Index("dirent_diff_snapshot", dirent_diff.c.snapshot_id)
-Index("dirent_diff_inode", dirent_diff.c.inode_id,
-      sqlite_where=dirent_diff.c.inode_id.is_not(None),
-      postgresql_where=dirent_diff.c.inode_id.is_not(None))
+Index(
+    "dirent_diff_inode",
+    dirent_diff.c.inode_id,
+    sqlite_where=dirent_diff.c.inode_id.is_not(None),
+    postgresql_where=dirent_diff.c.inode_id.is_not(None),
+)
 
 # A content that is one whole block is that block: both tables draw their ids from one counter.
 content = Table(
@@ -284,8 +294,9 @@ run = Table(
 orphan = Table("orphan", metadata, _int("content_id", key=True), sqlite_with_rowid=False)
 
 # Packs whose rows are gone but whose files may still be there.
-doomed_pack = Table("doomed_pack", metadata, _text("name", key=True), _int("size"),
-                    sqlite_with_rowid=False)
+doomed_pack = Table(
+    "doomed_pack", metadata, _text("name", key=True), _int("size"), sqlite_with_rowid=False
+)
 
 
 # --- the stage: one set of changes to a head, private to its connection -------------------------

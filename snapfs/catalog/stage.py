@@ -231,12 +231,14 @@ class Stage:
 
     def finish_reading(self) -> None:
         """Take out what vanished; directories with a child that is not certain are not either."""
+        with self.catalog.scratch() as db:
+            db.execute(sql.SPREAD_LINKS)
         if not self._unsure:
             return
         with self.catalog.scratch() as db:
             for text in sql.CREATE_STAGE_INDEX:
                 if "stage_by_key" in text:
-                    db.execute(text.replace("CREATE INDEX", "CREATE INDEX IF NOT EXISTS"))
+                    db.execute(text)
             db.execute(sql.VANISHED_INODES, {"next": db.value(sql.STAGE_LAST)})
             db.execute(sql.VANISHED_NAMES)
             db.execute(sql.UNSURE_FINGERPRINTS)
@@ -269,7 +271,9 @@ class Stage:
         db = self.catalog
         with db.scratch():
             if self.first:
-                db.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_by_group" in text))
+                db.execute(
+                    next(text for text in sql.CREATE_STAGE_INDEX if "stage_by_group" in text)
+                )
                 db.execute(sql.SETTLE_FRESH_GROUP)
                 db.execute(sql.SETTLE_SECONDARY)
                 return
@@ -342,9 +346,7 @@ class Stage:
         db = self.catalog
         if self.first:
             return iter(
-                db.execute(
-                    sql.STAGE_CHILDREN, {"low": directory.low, "high": directory.high}
-                )
+                db.execute(sql.STAGE_CHILDREN, {"low": directory.low, "high": directory.high})
             )
         parent = directory.inode if directory.inode > 0 else -directory.seq
         rows = db.execute(sql.STAGE_CHILDREN_MOVED, {"parent": parent}).fetchall()

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from snapfs.catalog import statements_read, statements_reclaim, statements_rows, statements_stage
+from snapfs.catalog import (
+    statements_read,
+    statements_reclaim,
+    statements_rows,
+    statements_stage,
+    statements_verify,
+)
 
 ALL: dict[str, Any] = {
     **statements_rows.ALL,
     **statements_read.ALL,
     **statements_stage.ALL,
     **statements_reclaim.ALL,
+    **statements_verify.ALL,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, exists, func, literal, select, union_all
+from sqlalchemy import and_, bindparam, case, exists, func, literal, select, union_all
 
 from snapfs.catalog.schema import (
     attr,
@@ -20,8 +20,10 @@ from snapfs.catalog.schema import (
     snapshot,
     xattr,
 )
+from snapfs.model.kinds import Kind
 
 EMPTY = b""
+DIR = int(Kind.DIR)
 KNOWN_AT_ONCE = 128
 
 
@@ -70,9 +72,7 @@ def first_diff_at(inode_id: Any, at: Any) -> Any:
 
 def no_diff_at(inode_id: Any, at: Any) -> Any:
     other = inode_diff.alias("later")
-    return ~exists(
-        select(1).where(and_(other.c.inode_id == inode_id, other.c.snapshot_id >= at))
-    )
+    return ~exists(select(1).where(and_(other.c.inode_id == inode_id, other.c.snapshot_id >= at)))
 
 
 def names_at(condition_head: Any, condition_diff: Any, at: Any) -> Any:
@@ -113,51 +113,74 @@ def names_at(condition_head: Any, condition_diff: Any, at: Any) -> Any:
     return union_all(head, old)
 
 
-def entries_at(names: Any, at: Any) -> Any:
-    """Entries for a CTE of names: the inode as it was at ``at``."""
-    head = select(*entry_columns(names.c.name, names.c.inode_id, inode)).select_from(
-        names.join(inode, inode.c.id == names.c.inode_id)
-        .join(attr, attr.c.id == inode.c.attr_id)
-        .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
-    ).where(no_diff_at(names.c.inode_id, at))
-    old = select(*entry_columns(names.c.name, names.c.inode_id, inode_diff)).select_from(
-        names.join(
-            inode_diff,
-            and_(
-                inode_diff.c.inode_id == names.c.inode_id,
-                inode_diff.c.snapshot_id == first_diff_at(names.c.inode_id, at),
-            ),
-        )
-        .join(attr, attr.c.id == inode_diff.c.attr_id)
+def child_digest(source: Any) -> Any:
+    """The digest that the parent's tree digest covers: of the subtree, or of the content."""
+    return func.coalesce(
+        case(
+            (source.c.kind == DIR, source.c.tree_digest),
+            else_=func.coalesce(block.c.digest, content.c.digest),
+        ),
+        literal(EMPTY),
+    ).label("digest")
+
+
+def with_content(source: Any, table: Any) -> Any:
+    return source.outerjoin(block, block.c.id == table.c.content_id).outerjoin(
+        content, content.c.id == table.c.content_id
+    )
+
+
+def _entries(names: Any, table: Any, condition: Any, *, digests: bool) -> Any:
+    """Entries of ``names`` with the inode from ``table``."""
+    columns = entry_columns(names.c.name, names.c.inode_id, table)
+    source = (
+        names.join(table, condition)
+        .join(attr, attr.c.id == table.c.attr_id)
         .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
     )
-    return union_all(head, old)
+    if digests:
+        columns.append(child_digest(table))
+        source = with_content(source, table)
+    return select(*columns).select_from(source)
 
 
-def _children_at(*, one: bool) -> Any:
+def entries_at(names: Any, at: Any, *, digests: bool = False) -> Any:
+    """Entries for a CTE of names: the inode as it was at ``at``."""
+    head = _entries(names, inode, inode.c.id == names.c.inode_id, digests=digests).where(
+        no_diff_at(names.c.inode_id, at)
+    )
+    first = and_(
+        inode_diff.c.inode_id == names.c.inode_id,
+        inode_diff.c.snapshot_id == first_diff_at(names.c.inode_id, at),
+    )
+    return union_all(head, _entries(names, inode_diff, first, digests=digests))
+
+
+def _children_at(*, one: bool, digests: bool = False) -> Any:
     head = dirent.c.parent_id == p("parent")
     old = dirent_diff.c.parent_id == p("parent")
     if one:
         head = and_(head, dirent.c.name == p("name"))
         old = and_(old, dirent_diff.c.name == p("name"))
     names = names_at(head, old, p("at")).cte("names")
-    both = entries_at(names, p("at"))
+    both = entries_at(names, p("at"), digests=digests)
     return both if one else both.order_by("name")
 
 
-def _children_head(*, one: bool) -> Any:
+def _children_head(*, one: bool, digests: bool = False) -> Any:
     where = dirent.c.parent_id == p("parent")
     if one:
         where = and_(where, dirent.c.name == p("name"))
-    query = (
-        select(*entry_columns(dirent.c.name, dirent.c.inode_id, inode))
-        .select_from(
-            dirent.join(inode, inode.c.id == dirent.c.inode_id)
-            .join(attr, attr.c.id == inode.c.attr_id)
-            .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
-        )
-        .where(where)
+    source = (
+        dirent.join(inode, inode.c.id == dirent.c.inode_id)
+        .join(attr, attr.c.id == inode.c.attr_id)
+        .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
     )
+    columns = entry_columns(dirent.c.name, dirent.c.inode_id, inode)
+    if digests:
+        source = with_content(source, inode)
+        columns.append(child_digest(inode))
+    query = select(*columns).select_from(source).where(where)
     return query if one else query.order_by(dirent.c.name)
 
 
@@ -226,8 +249,15 @@ placed = block.join(segment, segment.c.id == block.c.segment_id).join(
     pack, pack.c.id == segment.c.pack_id
 )
 
+_all_names = union_all(
+    select(dirent.c.inode_id),
+    select(dirent_diff.c.inode_id).where(dirent_diff.c.inode_id.is_not(None)),
+).subquery()
+
 ALL: dict[str, Any] = {
     "CHILDREN_HEAD": _children_head(one=False),
+    "GUARDED_CHILDREN_HEAD": _children_head(one=False, digests=True),
+    "GUARDED_CHILDREN_AT": _children_at(one=False, digests=True),
     "CHILD_HEAD": _children_head(one=True),
     "CHILDREN_AT": _children_at(one=False),
     "CHILD_AT": _children_at(one=True),
@@ -254,9 +284,7 @@ ALL: dict[str, Any] = {
         inode.c.tree_digest,
     )
     .select_from(
-        dirent.join(inode, inode.c.id == dirent.c.inode_id).join(
-            attr, attr.c.id == inode.c.attr_id
-        )
+        dirent.join(inode, inode.c.id == dirent.c.inode_id).join(attr, attr.c.id == inode.c.attr_id)
     )
     .where(dirent.c.parent_id == p("parent"))
     .order_by(dirent.c.name),
@@ -267,6 +295,20 @@ ALL: dict[str, Any] = {
     "INODE_AT": _inode_at(),
     "NAMES_OF_HEAD": _names_of(at=False),
     "NAMES_OF_AT": _names_of(at=True),
+    # Inodes that have, or had at some time, several names: link groups and a few more.
+    "LINKED_ALL": select(_all_names.c.inode_id)
+    .group_by(_all_names.c.inode_id)
+    .having(func.count() > 1),
+    "LINKED_ONE": select(
+        select(func.count())
+        .select_from(dirent)
+        .where(dirent.c.inode_id == p("inode"))
+        .scalar_subquery()
+        + select(func.count())
+        .select_from(dirent_diff)
+        .where(dirent_diff.c.inode_id == p("inode"))
+        .scalar_subquery()
+    ),
     "CHANGED_INODES": select(inode_diff.c.inode_id)
     .where(chain_range(inode_diff.c.snapshot_id))
     .distinct(),
@@ -275,6 +317,9 @@ ALL: dict[str, Any] = {
     .distinct(),
     "BLOCK_BY_DIGEST": select(block.c.id).where(block.c.digest == p("digest")),
     "BLOCK_PLACE": select(*place_columns).select_from(placed).where(block.c.id == p("block")),
+    "BLOCKS_PLACES": select(block.c.id, *place_columns)
+    .select_from(placed)
+    .where(block.c.id.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)])),
     "BLOCKS_KNOWN": select(block.c.digest).where(
         block.c.digest.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)])
     ),
@@ -288,7 +333,9 @@ ALL: dict[str, Any] = {
     .order_by(content_block.c.seq),
     "DIGEST_OF_BLOCK": select(block.c.digest).where(block.c.id == p("block")),
     "DIGEST_OF_CONTENT": select(content.c.digest).where(content.c.id == p("content")),
-    "SEGMENTS_OF_PACK": select(segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum)
+    "SEGMENTS_OF_PACK": select(
+        segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum
+    )
     .where(segment.c.pack_id == p("pack"))
     .order_by(segment.c.offset),
     "PACKS": select(pack.c.id, pack.c.name, pack.c.size).order_by(pack.c.name),

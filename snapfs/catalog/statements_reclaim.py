@@ -277,9 +277,7 @@ COLLECT: dict[str, Any] = {
         .where(block.c.id.in_(select(dead_block.c.id)))
         .distinct(),
     ),
-    "COLLECT_SHARES": select(
-        segment.c.pack_id, func.sum(share())
-    )
+    "COLLECT_SHARES": select(segment.c.pack_id, func.sum(share()))
     .select_from(block.join(segment, segment.c.id == block.c.segment_id))
     .where(block.c.id.in_(select(dead_block.c.id)))
     .group_by(segment.c.pack_id),

@@ -130,8 +130,15 @@ ALL: dict[str, Any] = {
     },
     **{
         f"PUT_NEW_{table.name.upper()}": put_new(table)
-        for table in (schema.attr, schema.xattr, schema.pack, schema.segment, schema.block,
-                      schema.content, schema.content_block)  # fmt: skip
+        for table in (
+            schema.attr,
+            schema.xattr,
+            schema.pack,
+            schema.segment,
+            schema.block,
+            schema.content,
+            schema.content_block,
+        )  # fmt: skip
     },
     "ONE": select(literal_column("1")),
 }

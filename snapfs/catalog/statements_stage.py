@@ -62,8 +62,8 @@ FILE = int(Kind.FILE)
 UNREAD = int(State.UNREAD)
 
 # Values of stage.nodes: 1 a change, 2 bookkeeping only, 3 the inode is gone.
-CHANGED = [literal_column("1"), literal_column("2")]
-OLD_VALUE_KEPT = [literal_column("1"), literal_column("3")]
+CHANGED: list[Any] = [literal_column("1"), literal_column("2")]
+OLD_VALUE_KEPT: list[Any] = [literal_column("1"), literal_column("3")]
 
 s = stage
 other = stage.alias("other")
@@ -188,7 +188,7 @@ SETTLE: dict[str, Any] = {
         parent=select(_parent.c.inode).where(_parent.c.seq == -s.c.parent).scalar_subquery(),
     ),
     "SETTLE_BY_NAME": update(s)
-    .where(and_(s.c.inode.is_(None), s.c.by_name.is_(None), s.c.parent > 0))
+    .where(and_(s.c.by_name.is_(None), s.c.parent > 0, s.c.kind.is_not(None)))
     .values(by_name=_current_by_name, by_kind=_current_kind),
     "SETTLE_SAME": update(s)
     .where(
@@ -282,8 +282,7 @@ SETTLE: dict[str, Any] = {
     .where(
         and_(
             linked,
-            s.c.seq
-            > select(func.min(other.c.seq)).where(_same_group(s, other)).scalar_subquery(),
+            s.c.seq > select(func.min(other.c.seq)).where(_same_group(s, other)).scalar_subquery(),
         )
     )
     .values(nodes=0, need=0),
@@ -357,10 +356,7 @@ def _equal(a: Any, b: Any) -> Any:
 
 
 _attr_of_row = (
-    select(stage_attr.c.final)
-    .where(stage_attr.c.id == s.c.attr)
-    .correlate(s)
-    .scalar_subquery()
+    select(stage_attr.c.final).where(stage_attr.c.id == s.c.attr).correlate(s).scalar_subquery()
 )
 
 _kept_attr = select(inode.c.attr_id).where(inode.c.id == s.c.inode).scalar_subquery()
@@ -445,17 +441,57 @@ COMPARE: dict[str, Any] = {
     )
     .values(nodes=2),
     "COUNT_STAGE": select(
-        func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.inode.is_not(None), s.c.kind == FILE), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.inode.is_not(None), s.c.kind == DIR), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.inode.is_not(None)), 1), else_=0)), 0),
+        func.coalesce(
+            func.sum(
+                case((and_(s.c.names == 1, s.c.inode.is_not(None), s.c.kind == FILE), 1), else_=0)
+            ),
+            0,
+        ),
+        func.coalesce(
+            func.sum(
+                case((and_(s.c.names == 1, s.c.inode.is_not(None), s.c.kind == DIR), 1), else_=0)
+            ),
+            0,
+        ),
+        func.coalesce(
+            func.sum(case((and_(s.c.names == 1, s.c.inode.is_not(None)), 1), else_=0)), 0
+        ),
         func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.by_kind == FILE), 1), else_=0)), 0),
         func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.by_kind == DIR), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.by_kind.is_not(None)), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((and_(s.c.nodes.in_(CHANGED), s.c.kind == FILE), s.c.size), else_=0)), 0),
-        func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.inode.is_not(None), s.c.by_name.is_(None)), 1), else_=0)), 0),
+        func.coalesce(
+            func.sum(case((and_(s.c.names == 1, s.c.by_kind.is_not(None)), 1), else_=0)), 0
+        ),
+        func.coalesce(
+            func.sum(case((and_(s.c.nodes.in_(CHANGED), s.c.kind == FILE), s.c.size), else_=0)), 0
+        ),
+        func.coalesce(
+            func.sum(
+                case(
+                    (and_(s.c.names == 1, s.c.inode.is_not(None), s.c.by_name.is_(None)), 1),
+                    else_=0,
+                )
+            ),
+            0,
+        ),
         func.coalesce(func.sum(case((and_(s.c.names == 1, s.c.inode.is_(None)), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((or_(and_(s.c.names == 1, s.c.inode.is_not(None), s.c.by_name.is_not(None)), and_(s.c.nodes == 1, s.c.names == 0, s.c.inode > 0, s.c.kind != DIR)), 1), else_=0)), 0),
-        func.coalesce(func.sum(case((or_(s.c.names == 1, s.c.nodes.in_(OLD_VALUE_KEPT)), 1), else_=0)), 0),
+        func.coalesce(
+            func.sum(
+                case(
+                    (
+                        or_(
+                            and_(s.c.names == 1, s.c.inode.is_not(None), s.c.by_name.is_not(None)),
+                            and_(s.c.nodes == 1, s.c.names == 0, s.c.inode > 0, s.c.kind != DIR),
+                        ),
+                        1,
+                    ),
+                    else_=0,
+                )
+            ),
+            0,
+        ),
+        func.coalesce(
+            func.sum(case((or_(s.c.names == 1, s.c.nodes.in_(OLD_VALUE_KEPT)), 1), else_=0)), 0
+        ),
         func.coalesce(func.max(s.c.seq), 0),
     ),
     "COUNT_OLD_BYTES": select(func.coalesce(func.sum(inode.c.size), 0)).where(
@@ -592,9 +628,7 @@ COMMIT: dict[str, Any] = {
     ).where(~exists(select(1).where(content.c.digest == stage_content.c.digest))),
     "COMMIT_INODE_DIFF": insert(inode_diff).from_select(
         ["inode_id", "snapshot_id", "born", *ATTRIBUTES],
-        select(
-            inode.c.id, p("previous"), inode.c.born, *[inode.c[name] for name in ATTRIBUTES]
-        )
+        select(inode.c.id, p("previous"), inode.c.born, *[inode.c[name] for name in ATTRIBUTES])
         .select_from(s.join(inode, inode.c.id == s.c.inode))
         .where(s.c.nodes.in_(OLD_VALUE_KEPT))
         .order_by(s.c.inode),
@@ -679,9 +713,10 @@ COMMIT: dict[str, Any] = {
         select(func.coalesce(func.max(stage_block.c.id), 0)).scalar_subquery(),
         select(func.count()).select_from(stage_content).scalar_subquery(),
     ),
-    "STAGE_ROOT_INODE": select(_final_inode).where(
-        and_(s.c.parent.is_(None), s.c.nodes.in_(CHANGED))
-    ).order_by(s.c.seq).limit(1),
+    "STAGE_ROOT_INODE": select(_final_inode)
+    .where(and_(s.c.parent.is_(None), s.c.nodes.in_(CHANGED)))
+    .order_by(s.c.seq)
+    .limit(1),
     "ROOT_INODE": select(root.c.inode_id, root.c.head_id).where(root.c.id == p("root")),
     # What the journal keeps of a create: the same rows with the ids they got.
     "STAGE_FINAL": select(
@@ -724,31 +759,61 @@ _scan_columns = (
     "ctime_s", "ctime_nsec", "dev", "ino", "nlink", "fingerprint",
 )  # fmt: skip
 
+_read_values = (
+    "attr", "size", "mtime_s", "mtime_nsec", "content", "digest", "state", "ctime_s", "ctime_nsec",
+)  # fmt: skip
+
 FILL: dict[str, Any] = {
     "STAGE_SCAN": insert(s).values({name: bindparam(name) for name in _scan_columns}),
     "STAGE_REPLAY": insert(s).values(
         {
             name: bindparam(name)
             for name in (
-                "seq", "parent", "name", "inode", "names", "nodes", "by_name", "by_kind", "kind",
-                "attr", "size", "mtime_s", "mtime_nsec", "rdev", "target", "content", "state",
-                "tree_digest", "ctime_s", "ctime_nsec", "dev", "ino", "nlink", "fingerprint",
+                "seq",
+                "parent",
+                "name",
+                "inode",
+                "names",
+                "nodes",
+                "by_name",
+                "by_kind",
+                "kind",
+                "attr",
+                "size",
+                "mtime_s",
+                "mtime_nsec",
+                "rdev",
+                "target",
+                "content",
+                "state",
+                "tree_digest",
+                "ctime_s",
+                "ctime_nsec",
+                "dev",
+                "ino",
+                "nlink",
+                "fingerprint",
             )  # fmt: skip
         }
     ),
     **{
         f"STAGE_PUT_{table.name.removeprefix('stage_').upper()}": put_new(table)
         for table in (
-            lost, scan_path, stage_attr, stage_pack, stage_segment, stage_block, stage_content, stage_problem,
+            lost,
+            scan_path,
+            stage_attr,
+            stage_pack,
+            stage_segment,
+            stage_block,
+            stage_content,
+            stage_problem,
         )  # fmt: skip
     },
     **{
         f"STAGE_CLEAR_{table.name.upper()}": delete(table)
         for table in schema.stage_metadata.sorted_tables
     },
-    "STAGE_SET_READ": update(s)
-    .where(s.c.seq == p("row"))
-    .values(digest=p("new_digest"), need=2),
+    "STAGE_SET_READ": update(s).where(s.c.seq == p("row")).values(digest=p("new_digest"), need=2),
     "STAGE_SET_READ_ALL": update(s)
     .where(s.c.seq == p("row"))
     .values(
@@ -798,6 +863,11 @@ FILL: dict[str, Any] = {
         )
     )
     .values(fingerprint=null()),
+    # What was read through one name of a file holds for its other names.
+    "SPREAD_LINKS": update(s)
+    .where(and_(s.c.nodes == 0, s.c.kind.is_not(None), linked, _same_group(s, other),
+                other.c.nodes == 1))  # fmt: skip
+    .values({name: other.c[name] for name in _read_values}),
     "STAGE_ROOT": select(s.c.seq).where(and_(s.c.parent.is_(None), s.c.kind == DIR)),
     "STAGE_ATTR": select(stage_attr.c.mode, stage_attr.c.uid, stage_attr.c.gid).where(
         stage_attr.c.id == p("attr")
@@ -845,31 +915,28 @@ FILL: dict[str, Any] = {
 # --- children of a directory as they will be (columns of `blocks.treedigest`) -----------------
 
 _staged_digest = func.coalesce(s.c.digest, block.c.digest, content.c.digest)
-_staged_child = (
-    select(
-        s.c.name.label("name"),
-        s.c.kind,
-        stage_attr.c.mode,
-        stage_attr.c.uid,
-        stage_attr.c.gid,
-        stage_attr.c.flags,
-        stage_attr.c.xattr,
-        s.c.size,
-        s.c.mtime_s,
-        s.c.mtime_nsec,
-        s.c.rdev,
-        func.coalesce(s.c.target, literal(b"")).label("target"),
-        func.coalesce(
-            case((s.c.kind == DIR, s.c.tree_digest), else_=_staged_digest), literal(b"")
-        ).label("digest"),
-        case((s.c.state == UNREAD, 1), else_=0).label("unread"),
-        s.c.seq,
-    )
-    .select_from(
-        s.outerjoin(stage_attr, stage_attr.c.id == s.c.attr)
-        .outerjoin(block, block.c.id == s.c.content)
-        .outerjoin(content, content.c.id == s.c.content)
-    )
+_staged_child = select(
+    s.c.name.label("name"),
+    s.c.kind,
+    stage_attr.c.mode,
+    stage_attr.c.uid,
+    stage_attr.c.gid,
+    stage_attr.c.flags,
+    stage_attr.c.xattr,
+    s.c.size,
+    s.c.mtime_s,
+    s.c.mtime_nsec,
+    s.c.rdev,
+    func.coalesce(s.c.target, literal(b"")).label("target"),
+    func.coalesce(
+        case((s.c.kind == DIR, s.c.tree_digest), else_=_staged_digest), literal(b"")
+    ).label("digest"),
+    case((s.c.state == UNREAD, 1), else_=0).label("unread"),
+    s.c.seq,
+).select_from(
+    s.outerjoin(stage_attr, stage_attr.c.id == s.c.attr)
+    .outerjoin(block, block.c.id == s.c.content)
+    .outerjoin(content, content.c.id == s.c.content)
 )
 _row = stage.alias("row")
 _overlaid = exists(select(1).where(and_(_row.c.inode == inode.c.id, _row.c.nodes.in_(CHANGED))))
@@ -941,4 +1008,54 @@ TREE: dict[str, Any] = {
     "TREE_CHILDREN_HEAD": tree_child().order_by(dirent.c.name),
 }
 
-ALL: dict[str, Any] = {**SETTLE, **COMPARE, **COMMIT, **FILL, **TREE}
+# --- the stage as an overlay over the head (`tree.state.StagedState`) -------------------------------
+
+OVERLAY: dict[str, Any] = {
+    "OVERLAY_INODE": select(
+        s.c.nodes,
+        literal(b"").label("name"),
+        s.c.inode,
+        s.c.kind,
+        stage_attr.c.mode,
+        stage_attr.c.uid,
+        stage_attr.c.gid,
+        stage_attr.c.flags,
+        func.coalesce(stage_attr.c.xattr, literal(b"")),
+        s.c.size,
+        s.c.mtime_s,
+        s.c.mtime_nsec,
+        s.c.rdev,
+        func.coalesce(s.c.target, literal(b"")),
+        # Bytes that the catalog does not have differ from all that it has.
+        func.coalesce(s.c.content, case((s.c.digest.is_not(None), -s.c.seq), else_=0)),
+        s.c.state,
+        s.c.tree_digest,
+        s.c.ctime_s,
+        s.c.ctime_nsec,
+        s.c.dev,
+        s.c.ino,
+        s.c.nlink,
+        s.c.fingerprint,
+    )
+    .select_from(s.outerjoin(stage_attr, stage_attr.c.id == s.c.attr))
+    .where(and_(s.c.inode == p("inode"), s.c.nodes > 0)),
+    "OVERLAY_NAME": select(s.c.inode).where(
+        and_(
+            s.c.parent == p("parent"),
+            s.c.name == p("name"),
+            or_(s.c.names == 1, s.c.inode.is_not(None)),
+        )
+    ),
+    "OVERLAY_CHILDREN": select(s.c.name, s.c.inode).where(
+        and_(s.c.parent == p("parent"), or_(s.c.names == 1, s.c.inode.is_not(None)))
+    ),
+    "OVERLAY_NAMES": select(s.c.parent, s.c.name).where(
+        and_(s.c.inode == p("inode"), s.c.names == 1)
+    ),
+    "OVERLAY_CHANGED_NAMES": select(s.c.parent, s.c.name).where(s.c.names == 1),
+    "OVERLAY_CHANGED_INODES": select(s.c.inode).where(
+        and_(s.c.nodes.in_(OLD_VALUE_KEPT), s.c.inode > 0)
+    ),
+}
+
+ALL: dict[str, Any] = {**OVERLAY, **SETTLE, **COMPARE, **COMMIT, **FILL, **TREE}

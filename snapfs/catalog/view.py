@@ -6,7 +6,7 @@ holds no long transaction must pass the id and never None: a new snapshot may mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from snapfs.catalog import compiled as sql
@@ -24,6 +24,17 @@ def children(catalog: Catalog, parent: int, at: int | None) -> list[Entry]:
     if at is None:
         return list(map(_make, catalog.execute(sql.CHILDREN_HEAD, {"parent": parent})))
     return list(map(_make, catalog.execute(sql.CHILDREN_AT, {"parent": parent, "at": at})))
+
+
+def children_with_digests(
+    catalog: Catalog, parent: int, at: int | None
+) -> list[tuple[Entry, bytes]]:
+    """As `children`, each with the digest that guards it in its directory's tree digest."""
+    if at is None:
+        rows = catalog.execute(sql.GUARDED_CHILDREN_HEAD, {"parent": parent})
+    else:
+        rows = catalog.execute(sql.GUARDED_CHILDREN_AT, {"parent": parent, "at": at})
+    return [(_make(row[:-1]), row[-1]) for row in rows]
 
 
 def child(catalog: Catalog, parent: int, name: bytes, at: int | None) -> Entry | None:
@@ -71,42 +82,23 @@ def names(catalog: Catalog, inode_id: int, at: int | None) -> list[Name]:
     return [Name(*row) for row in rows]
 
 
-class Paths:
-    """Paths of inodes in one state, remembering those of directories."""
+class Linked:
+    """Inodes that may have several names, as a container of ids.
 
-    def __init__(self, catalog: Catalog, root_inode: int, at: int | None) -> None:
+    Link counts are bookkeeping and not kept for older snapshots; names are. ``everything`` lists them
+    at once, otherwise each is looked up when it is asked for.
+    """
+
+    def __init__(self, catalog: Catalog, *, everything: bool) -> None:
         self._catalog = catalog
-        self._at = at
-        self._known: dict[int, bytes | None] = {root_inode: b""}
+        self._all: set[int] | None = None
+        if everything:
+            self._all = {row[0] for row in catalog.execute(sql.LINKED_ALL)}
 
-    def of_directory(self, inode_id: int) -> bytes | None:
-        """Path of a directory, ``b""`` for the root, None if that state does not have it."""
-        todo: list[tuple[int, bytes]] = []
-        at = inode_id
-        while at not in self._known:
-            found = names(self._catalog, at, self._at)
-            if not found:
-                self._known[at] = None
-                break
-            todo.append((at, found[0].name))
-            at = found[0].parent
-        path = self._known[at]
-        for below, name in reversed(todo):
-            path = None if path is None else (path + b"/" + name if path else name)
-            self._known[below] = path
-        return path
-
-    def of_name(self, parent: int, name: bytes) -> bytes | None:
-        """Path of an entry of a directory."""
-        above = self.of_directory(parent)
-        if above is None:
-            return None
-        return above + b"/" + name if above else name
-
-    def of_inode(self, inode_id: int) -> list[bytes]:
-        """All paths of an inode, sorted."""
-        found = (self.of_name(n.parent, n.name) for n in names(self._catalog, inode_id, self._at))
-        return sorted(path for path in found if path is not None)
+    def __contains__(self, inode: object) -> bool:
+        if self._all is not None:
+            return inode in self._all
+        return int(self._catalog.value(sql.LINKED_ONE, {"inode": inode})) > 1
 
 
 class Place(NamedTuple):
@@ -144,8 +136,7 @@ def places(catalog: Catalog, content: int) -> list[Place]:
     if row is None:
         raise DamageError(f"the catalog has no content {content}")
     blocks = {
-        found[0]: found[1:]
-        for found in catalog.execute(sql.CONTENT_PLACES, {"content": content})
+        found[0]: found[1:] for found in catalog.execute(sql.CONTENT_PLACES, {"content": content})
     }
     try:
         return [
@@ -156,6 +147,26 @@ def places(catalog: Catalog, content: int) -> list[Place]:
         ]
     except (KeyError, ValueError) as error:
         raise DamageError(f"the catalog's content {content} is damaged") from error
+
+
+AT_ONCE = 128
+
+
+def places_of(catalog: Catalog, contents: Sequence[int]) -> dict[int, list[Place]]:
+    """The extents of many contents; one that the catalog has lost is missing from the answer."""
+    found: dict[int, list[Place]] = {}
+    for start in range(0, len(contents), AT_ONCE):
+        part = list(contents[start : start + AT_ONCE])
+        part += [0] * (AT_ONCE - len(part))
+        for row in catalog.execute(sql.BLOCKS_PLACES, part):
+            found[row[0]] = [_place(row[2], row[1:])]
+    for content in contents:
+        if content not in found:
+            try:
+                found[content] = places(catalog, content)
+            except DamageError:
+                continue
+    return found
 
 
 def extents(catalog: Catalog, content: int) -> list[Extent]:

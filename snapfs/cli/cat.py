@@ -11,9 +11,9 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.records import Chunk, Place
 from snapfs.cli.render.text import reference
 from snapfs.errors import Exit, UsageError
+from snapfs.model.quote import quote_text
 from snapfs.restore import read_file
 
 
@@ -24,15 +24,35 @@ class Arguments(Common):
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which path of which snapshot."""
+
+    reference: str
+    """ROOT@SNAPSHOT, as other commands take it"""
+    path: bytes
+    """path relative to the root"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a file."""
+
+    offset: int
+    """where they stand in the file"""
+    data_b64: str
+    """the bytes in base64"""
+
+
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
         wanted = reference_or_usage(arguments.place)
         if wanted.path is None:
             raise UsageError(
-                f"cat: which file of {arguments.place}?",
+                f"cat wants a file, and {quote_text(arguments.place)} names none",
                 subject=arguments.place,
-                hint=f"write {arguments.place}:PATH",
+                hint=f"write {quote_text(arguments.place)}:PATH",
             )
         stored = states.snapshot(wanted)
         path = states.path(wanted, stored.root)

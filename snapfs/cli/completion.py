@@ -8,7 +8,6 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
-from snapfs.cli.render.records import Script
 from snapfs.errors import Exit
 
 # Readline breaks words at ':' and '@'; snapfs sees the whole line and answers with what replaces the
@@ -26,7 +25,7 @@ _ZSH = """\
 #compdef snapfs
 _snapfs() {
     local -a found open
-    found=("${(@f)$(snapfs __complete zsh "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+    found=("${(@f)$(snapfs __complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
     open=(${(M)found:#*[/@:]})
     found=(${found:#*[/@:]})
     if (( $#open || $#found )); then
@@ -51,6 +50,16 @@ class Arguments(Common):
     shell: str = argument(
         "bash|zsh|fish", required=True, choices=tuple(_SCRIPTS), about="the shell that will read it"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A completion script."""
+
+    shell: str
+    """bash, zsh or fish"""
+    script: str
+    """what the shell is to read"""
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:

@@ -10,9 +10,8 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag, option
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.records import Named
 from snapfs.cli.render.roots import print_root_summaries
-from snapfs.cli.render.text import print_snapshots, reference
+from snapfs.cli.render.text import Named, print_snapshots, reference
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot

@@ -12,13 +12,13 @@ from snapfs.cli.frame.params import argument, flag
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.records import Named
+from snapfs.cli.render.entries import Owners, attributes, long_fields
 from snapfs.cli.render.table import plain_lines
-from snapfs.cli.render.text import Owners, attributes, long_fields, reference
+from snapfs.cli.render.text import Named, reference
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import StoredSide
-from snapfs.tree import Listed, list_tree
+from snapfs.tree.listing import Listed, list_tree
 
 _BATCH = 1000
 """Lines of a long listing that are aligned together."""
@@ -59,7 +59,8 @@ def _print(
 ) -> None:
     out = invocation.out
     rows: list[list[str]] = []
-    for path, entry in listing:
+    for listed in listing:
+        path, entry = listed.path, listed.entry
         name = path if arguments.recursive else path.rpartition(b"/")[2]
         if arguments.zero:
             fields = (

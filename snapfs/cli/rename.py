@@ -25,7 +25,7 @@ class Arguments(Changing):
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.name is None and arguments.message is None:
-        raise UsageError("rename: to what?", hint="give a NEW name, or a message with -m")
+        raise UsageError("rename wants a NEW name, or a message with -m")
     with open_to_write(invocation) as repository:
         stored = States(invocation, repository).snapshot_of(arguments.snapshot)
         changed = stored.snapshot

@@ -14,6 +14,7 @@ from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read, open_to_write
 from snapfs.cli.render.restored import plan_lines, print_plan, print_restored
 from snapfs.errors import Exit, UsageError
+from snapfs.model.reference import Reference
 from snapfs.model.snapshot import StoredSide
 from snapfs.restore import Overwrite, OwnerRule, RestoreOptions, plan_restore, restore
 
@@ -56,7 +57,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         raise UsageError("restore: --to and --in-place exclude each other")
     if arguments.to is None and not arguments.in_place:
         raise UsageError(
-            "restore: where to? --to DIR beside, or --in-place over what is there",
+            "restore wants a place: --to DIR beside, or --in-place over what is there",
             hint="--dry-run shows what would be done",
         )
     opener = open_to_write if arguments.in_place else open_to_read
@@ -64,7 +65,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         wanted = reference_or_usage(arguments.place)
         stored = states.snapshot(wanted)
-        options = _options(arguments, invocation, states, stored, wanted.path)
+        options = _options(arguments, invocation, states, stored, wanted)
         if arguments.dry_run or (arguments.in_place and not arguments.yes):
             with invocation.progress() as progress:
                 plan = plan_restore(
@@ -85,14 +86,12 @@ def _options(
     invocation: Invocation,
     states: States,
     stored: StoredSide,
-    place_path: str | None,
+    wanted: Reference,
 ) -> RestoreOptions:
-    paths = (
-        []
-        if place_path is None
-        else [states.path(reference_or_usage(arguments.place), stored.root)]
-    )
+    paths = [] if wanted.path is None else [states.path(wanted, stored.root)]
     paths += [states.bare_path(word, stored.root) for word in (*arguments.words, *arguments.paths)]
+    if b"" in paths:
+        paths = []
     to = arguments.to
     return RestoreOptions(
         paths=tuple(dict.fromkeys(paths)),

@@ -12,7 +12,7 @@ from snapfs.cli.frame.params import argument, option
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read, open_to_write
 from snapfs.cli.render.roots import print_root, print_root_summaries
-from snapfs.delete import remove_root
+from snapfs.delete import DeleteOptions, remove_root
 from snapfs.errors import Exit, NotFoundError
 from snapfs.fs.machine import host_id
 from snapfs.model.names import check_name
@@ -91,7 +91,8 @@ def run_remove(arguments: RemoveArguments, invocation: Invocation) -> int:
                 yes=False,
             )
         with invocation.progress() as progress:
-            result = remove_root(repository, root, dry_run=arguments.dry_run, progress=progress)
+            options = DeleteOptions(dry_run=arguments.dry_run, command_line=invocation.words)
+            result = remove_root(repository, root, options=options, progress=progress)
     if invocation.json:
         invocation.emit("delete/1", result)
     else:

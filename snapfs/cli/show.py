@@ -10,8 +10,7 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.records import Named
-from snapfs.cli.render.text import change_counts, entry_counts, facts, local_time, reference
+from snapfs.cli.render.text import Named, change_counts, entry_counts, facts, local_time, reference
 from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
 from snapfs.model.quote import printable, quote

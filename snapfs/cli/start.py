@@ -9,9 +9,8 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import choose, open_to_read
-from snapfs.cli.render.records import Standing
 from snapfs.cli.render.text import entry_counts, local_time, reference, remarks
-from snapfs.errors import Exit, UsageError
+from snapfs.errors import Exit, NoRepositoryError
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Snapshot
 from snapfs.model.units import format_size
@@ -34,6 +33,18 @@ class Arguments(Common):
     pass
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where I stand, and what to type next."""
+
+    repository: bytes | None
+    """path of the repository; null if there is none yet"""
+    newest: str | None
+    """ROOT@SNAPSHOT of the newest snapshot of the root I stand in"""
+    next: tuple[str, ...]
+    """command lines that make sense now"""
+
+
 def run(arguments: Arguments, invocation: Invocation) -> int:
     del arguments
     path = _path(invocation)
@@ -52,7 +63,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 def _path(invocation: Invocation) -> bytes | None:
     try:
         return choose(invocation).path
-    except UsageError:
+    except NoRepositoryError:
         return None
 
 

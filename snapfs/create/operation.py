@@ -1,40 +1,20 @@
-"""`create`: compare the live directory with the head of its root and make what differs a snapshot."""
+"""`create`: register the directory if it is new, and take a snapshot of it."""
 
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Sequence
-from contextlib import ExitStack
-from datetime import UTC, datetime
+from dataclasses import replace
 
-from snapfs import faults
-from snapfs.capture.capture import Captured, capture
-from snapfs.capture.scan import ScanOptions
-from snapfs.capture.store import BlockStore
-from snapfs.catalog import compiled as sql
-from snapfs.catalog import rows
-from snapfs.catalog.commit import commit, record_blocks
-from snapfs.catalog.rows import RootRow, SnapshotRow
-from snapfs.create.adopt import adopt_packs, remove_unfinished
+from snapfs.capture.take import Taken, TakeOptions, take
 from snapfs.create.explain import explain
 from snapfs.create.options import CreateOptions, CreateResult
-from snapfs.errors import NotFoundError, SnapfsError, UsageError
-from snapfs.fs.machine import group_name, user_name
-from snapfs.fs.matching import RuleMatcher
-from snapfs.fs.mounts import mounts_below
+from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
-from snapfs.model.snapshot import NewRoot, Root, Snapshot
-from snapfs.progress import Problem, Progress
-from snapfs.repository.changes import change, dump_if_due, heal, known_tail
-from snapfs.repository.locks import GC, root_lock
-from snapfs.repository.make import make_reserve
+from snapfs.model.snapshot import NewRoot, Root
+from snapfs.progress import Progress
 from snapfs.repository.opened import Repository
-from snapfs.repository.replay import snapshot_to_json
 from snapfs.repository.roots import add_root
 from snapfs.repository.runs import recorded
-
-SECOND = 1_000_000_000
 
 
 def create(
@@ -46,22 +26,28 @@ def create(
     sense), LockedError, StorageFullError, CatalogBehindError.
     """
     started_ns = repository.clock.now_ns()
+    path = root.path
+    if path is None:
+        raise UsageError("the root is a stream without a directory")
+    rules = rules_of(options)
     with recorded(repository, options.command_line) as note:
-        path = root.path
-        if path is None:
-            raise UsageError("the root is a stream without a directory")
         root_fd = _open_root(path, root)
         try:
             registered = add_root(repository, root) if isinstance(root, NewRoot) else root
             note.root_id = registered.id
-            result = _create(repository, registered, root_fd, options, started_ns, progress)
+            taken = take(
+                repository, registered, root_fd, rules, _take_options(options), progress=progress
+            )
+            result = _result(registered, root_fd, rules, options, taken, 0)
         finally:
             os.close(root_fd)
         note.exit = 3 if result.problems else 0
         note.silent = options.dry_run
         name = result.snapshot.name if result.snapshot else "no snapshot"
-        note.summary = f"{name}: {result.new} new, {result.changed} changed, {result.removed} removed"
-        return result
+        note.summary = (
+            f"{name}: {result.new} new, {result.changed} changed, {result.removed} removed"
+        )
+    return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
 
 
 def _open_root(path: bytes, root: Root | NewRoot) -> int:
@@ -69,89 +55,12 @@ def _open_root(path: bytes, root: Root | NewRoot) -> int:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         name = os.fsdecode(path)
-        hint = "" if isinstance(root, NewRoot) else f"if it moved: snapfs roots move {root.label} NEW-PATH"
+        hint = ""
+        if isinstance(root, Root):
+            hint = f"if it moved: snapfs roots move {root.label} NEW-PATH"
         raise NotFoundError(
             f"directory {name} cannot be opened: {error.strerror}", subject=name, hint=hint
         ) from error
-
-
-def _create(
-    repository: Repository,
-    root: Root,
-    root_fd: int,
-    options: CreateOptions,
-    started_ns: int,
-    progress: Progress,
-) -> CreateResult:
-    wait_s = repository.lock_wait_s
-    with ExitStack() as stack:
-        stack.enter_context(
-            repository.locks.hold(root_lock(root.id), exclusive=True, wait_s=wait_s)
-        )
-        stack.enter_context(repository.locks.hold(GC, exclusive=False, wait_s=wait_s))
-        faults.point("create.locked")
-        heal(repository)
-        if not options.dry_run:
-            remove_unfinished(repository, root.id)
-            adopt_packs(repository)
-        row = _row(repository, root)
-        chain = rows.snapshot_rows(repository.catalog, root.id)
-        name = _name(options, chain, started_ns)
-        rules = rules_of(options)
-        matcher = RuleMatcher(rules, problem=lambda at, error: _rule_problem(progress, at, error))
-        before = _size(repository)
-        captured = capture(
-            repository.catalog,
-            row,
-            os.dup(root_fd),
-            matcher,
-            scan_options(repository, root, options),
-            block_store(repository, nowhere=options.dry_run),
-            now_ns=repository.clock.now_ns(),
-            progress=progress,
-        )
-        faults.point("create.walked")
-        if captured.totals.repository_seen:
-            progress.note(f"the repository {repository.name} lies inside and is left out")
-        faults.point("create.packs-durable")
-        unchanged = captured.unchanged and bool(chain)
-        made: Snapshot | None = None
-        if not options.dry_run and not (unchanged and options.skip_if_unchanged):
-            progress.phase("writing catalog")
-            made = _commit(repository, row, chain, captured, name, options, matcher, started_ns)
-            faults.point("create.committed")
-            dump_if_due(repository)
-            make_reserve(repository.fd, repository.handed)
-        counts, totals = captured.counts, captured.totals
-        return CreateResult(
-            root=root,
-            snapshot=made,
-            unchanged=unchanged,
-            first=not chain,
-            files=totals.files,
-            dirs=totals.dirs,
-            others=totals.entries - totals.files - totals.dirs,
-            total_bytes=totals.total_bytes,
-            new=counts.added,
-            changed=counts.modified,
-            removed=counts.removed,
-            read_bytes=captured.read_bytes,
-            stored_bytes=captured.stored_bytes,
-            metadata_bytes=max(0, _size(repository) - before),
-            unused_rules=tuple(
-                f"{line.source}: {os.fsdecode(line.text)}" for line in matcher.unused()
-            ),
-            explained=explain(root_fd, rules, options.explain),
-            problems=captured.stage.problems,
-            duration_ns=repository.clock.now_ns() - started_ns,
-        )
-
-
-def _row(repository: Repository, root: Root) -> RootRow:
-    row = rows.root(repository.catalog, root.id)
-    if row is None:
-        raise NotFoundError(f"root {root.label} is gone", subject=root.label)
-    return row
 
 
 def rules_of(options: CreateOptions) -> Rules:
@@ -174,158 +83,48 @@ def rules_of(options: CreateOptions) -> Rules:
     )
 
 
-def scan_options(repository: Repository, root: Root, options: CreateOptions) -> ScanOptions:
-    """How the walk compares, and what it never enters."""
-    assert root.path is not None
-    st = os.fstat(repository.fd)
-    own = frozenset(
-        os.path.relpath(mount.point, root.path)
-        for mount in mounts_below(root.path)
-        if mount.is_own
-    )
-    return ScanOptions(
-        one_file_system=options.one_file_system,
+def _take_options(options: CreateOptions) -> TakeOptions:
+    return TakeOptions(
+        name=options.name,
+        message=options.message,
+        tags=options.tags,
+        time_ns=options.time_ns,
+        skip_if_unchanged=options.skip_if_unchanged,
+        dry_run=options.dry_run,
+        checksum=options.checksum,
         ignore_ctime=options.ignore_ctime,
         ignore_inode=options.ignore_inode,
-        checksum=options.checksum,
-        skip=frozenset({(st.st_dev, st.st_ino)}),
-        foreign=own,
     )
 
 
-def block_store(repository: Repository, *, nowhere: bool = False) -> BlockStore:
-    """Where the blocks of a run go."""
-    if nowhere:
-        return BlockStore(None)
-    return BlockStore(
-        repository.backend, repository.fd, repository.config.id, repository.handed
-    )
-
-
-def _rule_problem(progress: Progress, at: bytes, error: OSError) -> None:
-    progress.problem(Problem(at, error.errno or 0, "ignore file cannot be read"))
-
-
-def _name(options: CreateOptions, chain: Sequence[SnapshotRow], now_ns: int) -> str:
-    taken = {row.name for row in chain}
-    if options.name is not None:
-        if options.name in taken:
-            raise UsageError(
-                f"there is a snapshot {options.name} already",
-                subject=options.name,
-                hint="choose another name",
-            )
-        return options.name
-    at_ms = (now_ns if options.time_ns is None else options.time_ns) // 1_000_000
-    while True:
-        moment = datetime.fromtimestamp(at_ms // 1000, UTC)
-        name = f"s{moment:%Y%m%d-%H%M%S}.{at_ms % 1000:03}"
-        if name not in taken:
-            return name
-        at_ms += 1
-
-
-def _size(repository: Repository) -> int:
-    """Bytes of catalog and journal."""
-    pages = repository.catalog.value("PRAGMA page_count")
-    tail = known_tail(repository)
-    return int(pages) * 4096 + (0 if tail is None else tail.offset)
-
-
-def _commit(
-    repository: Repository,
-    root: RootRow,
-    chain: Sequence[SnapshotRow],
-    captured: Captured,
-    name: str,
+def _result(
+    root: Root,
+    root_fd: int,
+    rules: Rules,
     options: CreateOptions,
-    matcher: RuleMatcher,
-    started_ns: int,
-) -> Snapshot:
-    head = chain[-1] if chain else None
-    created_ns = started_ns if options.time_ns is None else options.time_ns
-    tags = tuple(sorted(set(options.tags)))
-    with change(repository, command="create") as made:
-        catalog = repository.catalog
-        row = _snapshot_row(
-            repository, root, head, captured, name, created_ns, options.message,
-            matcher.rules.with_standing(matcher.ignore_files()).to_text(),
-            catalog.take("snapshot"),
-        )  # fmt: skip
-        done = commit(catalog, root.root.id, row, head.id if head else None, tags)
-        owners = _owners(repository, root.root.id, captured)
-        made.record(
-            "create",
-            {
-                "snapshot": snapshot_to_json(row),
-                "previous": head.id if head else None,
-                "tags": list(tags),
-                "owners": owners,
-            },
-            record_blocks(catalog, done),
-        )
-    found = repository.snapshot(row.id)
-    if found is None:
-        raise SnapfsError(f"snapshot {name} was deleted meanwhile")
-    return found
-
-
-def _snapshot_row(
-    repository: Repository,
-    root: RootRow,
-    head: SnapshotRow | None,
-    captured: Captured,
-    name: str,
-    created_ns: int,
-    message: str,
-    rules: str,
-    id_: int,
-) -> SnapshotRow:
-    counts = captured.counts
-    files = (head.files if head else 0) + counts.files_in - counts.files_out
-    dirs = (head.dirs if head else 1) + counts.dirs_in - counts.dirs_out
-    entries = (head.files + head.dirs + head.others if head else 1) + counts.all_in - counts.all_out
-    unread = any(
-        what != "changed while read"
-        for *_, what in repository.catalog.execute(sql.STAGE_PROBLEMS)
-    )
-    digest = captured.root_digest
-    return SnapshotRow(
-        id=id_,
-        uid=secrets.token_bytes(16),
-        root_id=root.root.id,
-        name=name,
-        created_ns=created_ns,
-        finished_ns=repository.clock.now_ns(),
-        utc_offset_s=repository.clock.utc_offset_s(created_ns),
-        message=message,
-        pinned=0,
-        complete=int(not unread),
-        rules=rules,
-        tree_digest=digest if digest is not None else (head.tree_digest if head else b""),
-        files=files,
-        dirs=dirs,
-        others=entries - files - dirs,
-        logical_bytes=(head.logical_bytes if head else 0) + counts.bytes_in - captured.old_bytes,
-        added=counts.added,
+    taken: Taken,
+    duration_ns: int,
+) -> CreateResult:
+    counts, totals = taken.captured.counts, taken.captured.totals
+    return CreateResult(
+        root=root,
+        snapshot=taken.snapshot,
+        unchanged=taken.unchanged,
+        first=taken.first,
+        files=totals.files,
+        dirs=totals.dirs,
+        others=totals.entries - totals.files - totals.dirs,
+        total_bytes=totals.total_bytes,
+        new=counts.added,
+        changed=counts.modified,
         removed=counts.removed,
-        modified=counts.modified,
-        read_bytes=captured.read_bytes,
-        new_bytes=counts.bytes_in,
-        stored_bytes=captured.stored_bytes,
+        read_bytes=taken.captured.read_bytes,
+        stored_bytes=taken.captured.stored_bytes,
+        metadata_bytes=taken.metadata_bytes,
+        unused_rules=tuple(
+            f"{line.source}: {os.fsdecode(line.text)}" for line in taken.matcher.unused()
+        ),
+        explained=explain(root_fd, rules, options.explain),
+        problems=taken.captured.stage.problems,
+        duration_ns=duration_ns,
     )
-
-
-def _owners(
-    repository: Repository, root_id: int, captured: Captured
-) -> list[tuple[str, int, str]]:
-    """Names of owners that are new or have changed, kept for restores elsewhere."""
-    users, groups = rows.owners(repository.catalog, root_id)
-    found: list[tuple[str, int, str]] = []
-    for kind, number in captured.stage.owners():
-        name = user_name(number) if kind == "uid" else group_name(number)
-        known = (users if kind == "uid" else groups).get(number)
-        if name is not None and name != known:
-            found.append((kind, number, name))
-            repository.catalog.execute(sql.OWNER_PUT, (root_id, kind, number, name))
-    return found

@@ -1,0 +1,10 @@
+"""Comparing two states of a root."""
+
+from __future__ import annotations
+
+from snapfs.diff.changes import Change
+from snapfs.diff.operation import DiffOptions, diff
+from snapfs.diff.shown import ShowResult, show
+from snapfs.diff.text import unified
+
+__all__ = ["Change", "DiffOptions", "ShowResult", "diff", "show", "unified"]

@@ -70,7 +70,7 @@ def parse_pattern(line: bytes, source: str) -> Pattern | None:
     if not body:
         return None
     try:
-        regex = _translate(body)
+        regex = _translate(body, _literal_length(body))
     except _NeverError:
         return None
     return Pattern(text, source, regex, negated, dirs_only, by_name)
@@ -131,14 +131,23 @@ def _strip_trailing_blanks(line: bytes) -> bytes:
     return line[:end]
 
 
-def _translate(pattern: bytes) -> bytes:
-    """A regular expression for a whole name or path, as wildmatch with WM_PATHNAME matches it."""
+def _literal_length(pattern: bytes) -> int:
+    """How much of it has no meaning of its own."""
+    return next((at for at, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
+
+
+def _translate(pattern: bytes, literal: int) -> bytes:
+    """A regular expression for a whole name or path, as wildmatch with WM_PATHNAME matches it.
+
+    git compares the ``literal`` bytes in front by itself and gives wildmatch the rest, so that ``**``
+    just after them counts as standing at the start.
+    """
     out = bytearray()
     at = 0
     while at < len(pattern):
         byte = pattern[at]
         if byte == 0x2A:  # *
-            piece, at = _translate_stars(pattern, at)
+            piece, at = _translate_stars(pattern, at, bounded=at == literal)
             out += piece
         elif byte == 0x3F:  # ?
             out += b"[^/]"
@@ -156,11 +165,11 @@ def _translate(pattern: bytes) -> bytes:
     return bytes(out)
 
 
-def _translate_stars(pattern: bytes, start: int) -> tuple[bytes, int]:
+def _translate_stars(pattern: bytes, start: int, *, bounded: bool) -> tuple[bytes, int]:
     at = start
     while at < len(pattern) and pattern[at] == 0x2A:
         at += 1
-    bounded = start == 0 or pattern[start - 1] == _SLASH
+    bounded = bounded or start == 0 or pattern[start - 1] == _SLASH
     if at - start == 1 or not bounded:
         return b"[^/]*", at
     if at == len(pattern):

@@ -18,9 +18,11 @@ from typing import NamedTuple
 from snapfs.fs.handles import open_file
 from snapfs.fs.inodeflags import LOCKING, get_flags, set_flags
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr, read_xattrs
-from snapfs.materialize.owners import KEEP
 from snapfs.model.kinds import Kind
 from snapfs.model.xattrs import unpack_xattrs
+
+KEEP = -1
+"""In place of an owner: leave the one that a new file gets."""
 
 _CAPABILITY = b"security.capability"
 _KERNEL_MANAGED = frozenset(

@@ -11,8 +11,9 @@ from snapfs.materialize.dispatch import Dispatcher
 from snapfs.materialize.filewriter import REPLACES, FileJob, Report, Trouble
 from snapfs.materialize.largefile import LARGE_BYTES, LargeFile
 from snapfs.materialize.links import Links
+from snapfs.materialize.places import Place
 from snapfs.materialize.run import Run
-from snapfs.materialize.wanted import Place, Source
+from snapfs.materialize.wanted import Source
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
 

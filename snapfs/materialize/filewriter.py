@@ -20,10 +20,16 @@ from snapfs.errors import DamageError, RepositoryError, StorageFullError
 from snapfs.fs import temporary
 from snapfs.fs.inodeflags import NOCOW, set_flags
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
-from snapfs.materialize.attributes import Attributes, Refusals, give, give_flags, unlock_entry
+from snapfs.materialize.attributes import (
+    KEEP,
+    Attributes,
+    Refusals,
+    give,
+    give_flags,
+    unlock_entry,
+)
 from snapfs.materialize.dirtable import DirCache
-from snapfs.materialize.owners import KEEP
-from snapfs.materialize.wanted import Place
+from snapfs.materialize.places import Place
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import Kind
 

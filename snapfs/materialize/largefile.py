@@ -24,8 +24,8 @@ from snapfs.materialize.filewriter import (
     Trouble,
     rename_over,
 )
+from snapfs.materialize.places import Place
 from snapfs.materialize.run import Run
-from snapfs.materialize.wanted import Place
 from snapfs.model.kinds import Kind
 
 LARGE_BYTES = 64 << 20

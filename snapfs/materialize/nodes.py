@@ -10,9 +10,8 @@ from snapfs.fs import temporary
 from snapfs.fs.handles import open_path, proc_path
 from snapfs.fs.special import make_node
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
-from snapfs.materialize.attributes import Refusals, give
+from snapfs.materialize.attributes import KEEP, Refusals, give
 from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, rename_over
-from snapfs.materialize.owners import KEEP
 from snapfs.materialize.run import Run
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 
 from snapfs.fs.machine import group_number, user_number
 from snapfs.fs.xattrs import ACCESS_ACL, DEFAULT_ACL
+from snapfs.materialize.attributes import KEEP
 from snapfs.model.xattrs import pack_xattrs, unpack_xattrs
-
-KEEP = -1
-"""In place of a number: leave the owner that a new file gets."""
 
 # Layout of system.posix_acl_*: le32 version (2), then for each entry le16 tag, le16 permissions, le32 id.
 _ACL_HEADER_BYTES = 4

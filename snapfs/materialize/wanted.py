@@ -9,11 +9,8 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from snapfs.materialize.owners import OwnerRule
+from snapfs.materialize.places import Place
 from snapfs.model.entry import Entry
-
-Place = tuple[int, int, bytes, str, int, int, int]
-"""An extent of a file, in file order: kind (``ExtentKind``), length, and for a block its digest, its pack,
-the offset and stored length of its segment there, and its offset in the decoded segment."""
 
 
 class Part(Enum):

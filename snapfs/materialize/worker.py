@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import sys
@@ -38,6 +39,7 @@ class _Handler:
 
     def _start(self, start: Start) -> None:
         os.umask(0)
+        gc.disable()  # batches are large and have no cycles
         os.set_inheritable(start.top_fd, False)
         dirs = DirCache(start.top_fd, self._table, raise_descriptor_limit())
         reader = BlockReader(FileBackend(start.repository), CACHE_BYTES)

@@ -15,7 +15,7 @@ def parse_size(text: str) -> int:
     if match is None:
         raise ValueError(f"{text!r} is no size; write it as 4096, 10M or 1.5G (K M G T = 1024)")
     number, unit = match.groups()
-    factor: int = 1024 ** (_UNITS.index(unit.upper()) + 1) if unit else 1
+    factor = 1 << 10 * (_UNITS.index(unit.upper()) + 1) if unit else 1
     if "." not in number:
         return int(number) * factor
     if not unit:

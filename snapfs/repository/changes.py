@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from snapfs import faults
-from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import RowBlock, counters
-from snapfs.errors import CatalogBehindError
+from snapfs.catalog.database import Catalog
+from snapfs.errors import CatalogBehindError, DamageError
+from snapfs.repository.dump import dump_record
 from snapfs.repository.journal import Ahead, Behind, Clean, Damaged, Journal, JournalTail, Torn
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import apply_record
@@ -47,16 +48,32 @@ def journal(repository: Repository) -> Journal:
 
 def known_tail(repository: Repository) -> JournalTail | None:
     """The journal's end as the catalog has it."""
-    text = repository.catalog.meta(TAIL)
+    return tail_of(repository.catalog)
+
+
+def tail_of(catalog: Catalog) -> JournalTail | None:
+    """The end of the journal's last record that this catalog contains, None before the first.
+
+    Raises DamageError if what it says makes no sense.
+    """
+    text = catalog.meta(TAIL)
     if text is None:
         return None
-    file, offset, seq, digest = json.loads(text)
-    return JournalTail(file, offset, seq, bytes.fromhex(digest))
+    try:
+        file, offset, seq, digest = json.loads(text)
+        return JournalTail(str(file), int(offset), int(seq), bytes.fromhex(digest))
+    except (TypeError, ValueError) as error:
+        raise DamageError(
+            f"{catalog.name} has lost its place in the journal",
+            subject=catalog.name,
+            hint="run snapfs rebuild-catalog",
+        ) from error
 
 
-def remember_tail(repository: Repository, tail: JournalTail) -> None:
+def set_tail(catalog: Catalog, tail: JournalTail) -> None:
+    """Remember the journal's end (inside the write whose change its last record tells)."""
     value = json.dumps([tail.file, tail.offset, tail.seq, tail.hash.hex()])
-    repository.catalog.set_meta(TAIL, value)
+    catalog.set_meta(TAIL, value)
 
 
 @contextmanager
@@ -84,7 +101,7 @@ def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
             appended = True
             if command:
                 faults.point(f"{command}.journal-durable")
-            remember_tail(repository, tail)
+            set_tail(repository.catalog, tail)
             if command:
                 faults.point(f"{command}.committing")
     except BaseException:
@@ -126,16 +143,16 @@ def heal(repository: Repository) -> None:
                 log.truncate(tail)
             case Ahead(records=(record,)):
                 apply_record(repository, log.read(record).pieces)
-                remember_tail(repository, record)
+                set_tail(repository.catalog, record)
                 log.truncate(record)
             case Behind() if tail is None and _only_first(log):
-                record = log.last_tail()
-                if record is None:
+                first = log.last_tail()
+                if first is None:
                     for name in log.files():
                         repository.backend.remove(f"journal/{name}")
                 else:
-                    apply_record(repository, log.read(record).pieces)
-                    remember_tail(repository, record)
+                    apply_record(repository, log.read(first).pieces)
+                    set_tail(repository.catalog, first)
             case Ahead() | Behind():
                 raise CatalogBehindError(
                     f"the journal of {repository.name} knows changes that catalog.db does not: "
@@ -144,8 +161,10 @@ def heal(repository: Repository) -> None:
                     hint="run snapfs rebuild-catalog",
                 )
             case Damaged():
-                fresh = log.start_file(tail, dump(repository))
-                remember_tail(repository, fresh)
+                fresh = log.start_file(
+                    tail, dump_record(repository.catalog, repository.clock.now_ns())
+                )
+                set_tail(repository.catalog, fresh)
                 log.remove_older(fresh)
 
 
@@ -153,51 +172,6 @@ def _only_first(log: Journal) -> bool:
     """Whether the journal has no more than its very first record."""
     last = log.last_tail()
     return len(log.files()) == 1 and (last is None or last.seq <= 1)
-
-
-def dump(repository: Repository) -> Iterator[bytes]:
-    """A record that holds the whole catalog."""
-    header = {
-        "op": "dump",
-        "time_ns": repository.clock.now_ns(),
-        "counters": counters(repository.catalog),
-    }
-    return encode_record(header, _tables(repository))
-
-
-DUMPED = {
-    "ROOT": "qsBsqsnn",
-    "SNAPSHOT": "qbqsqqqsqqsbqqqqqqqqqq",
-    "SNAPSHOT_TAG": "qs",
-    "XATTR": "qb",
-    "ATTR": "qqqqqq",
-    "PACK": "qsq",
-    "SEGMENT": "qqqqqq",
-    "BLOCK": "qBqqq",
-    "CONTENT": "qbqb",
-    "CONTENT_BLOCK": "qqq",
-    "INODE": "qqqqqqqqqBnqBqqqqqn",
-    "DIRENT": "qbq",
-    "INODE_DIFF": "qqqqqqqqqBnqBqqqqqn",
-    "DIRENT_DIFF": "qbqn",
-    "OWNER": "qsqs",
-    "PROBLEM": "qqbqs",
-    "ORPHAN": "q",
-    "DOOMED_PACK": "sq",
-    "RUN": "qsnqnqns",
-}
-"""Tables of a dump with the types of their columns, in the order in which they are put back."""
-
-
-def _tables(repository: Repository) -> Iterator[RowBlock]:
-    for table, types in DUMPED.items():
-        yield table, types, _rows(repository, table)
-
-
-def _rows(repository: Repository, table: str) -> Iterator[list[tuple[Any, ...]]]:
-    cursor = repository.catalog.execute(getattr(sql, f"DUMP_{table}"))
-    while rows := cursor.fetchmany(16 * 1024):
-        yield rows
 
 
 def dump_if_due(repository: Repository) -> None:
@@ -211,6 +185,6 @@ def dump_if_due(repository: Repository) -> None:
     with repository.catalog.write():
         tail = known_tail(repository)
         log = journal(repository)
-        fresh = log.start_file(tail, dump(repository))
-        remember_tail(repository, fresh)
+        fresh = log.start_file(tail, dump_record(repository.catalog, repository.clock.now_ns()))
+        set_tail(repository.catalog, fresh)
     log.remove_older(fresh)

@@ -92,5 +92,3 @@ def check(config: Config, *, write: bool) -> None:
             f"have: {', '.join(unknown)}",
             hint="use a newer snapfs",
         )
-
-

@@ -74,7 +74,7 @@ def _edit(
             raise UsageError(
                 f"there is a snapshot {name} already", subject=name, hint="choose another name"
             )
-        set_snapshot(catalog, now.id, name, message, int(pinned), tags)
+        set_snapshot(catalog, now.id, name, message, pinned=int(pinned), tags=tags)
         made.record(
             "edit-snapshot",
             {
@@ -102,9 +102,7 @@ def move_root(repository: Repository, root: Root, path: bytes, host: str) -> Roo
 
 def _edit_root(repository: Repository, wanted: Root) -> Root:
     with (
-        repository.locks.hold(
-            root_lock(wanted.id), exclusive=True, wait_s=repository.lock_wait_s
-        ),
+        repository.locks.hold(root_lock(wanted.id), exclusive=True, wait_s=repository.lock_wait_s),
         change(repository) as made,
     ):
         for row in rows.roots(repository.catalog):

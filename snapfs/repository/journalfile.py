@@ -16,7 +16,7 @@ from snapfs.blocks.chain import (
 )
 from snapfs.blocks.sealed import SEAL_BYTES, seal, unseal
 from snapfs.errors import DamageError, RepositoryError
-from snapfs.storage.contract import Backend
+from snapfs.storage.contract import Backend, Reader
 
 JOURNAL_FOLDER = "journal"
 JOURNAL_MAGIC = b"\xf5snapJRN"
@@ -187,18 +187,32 @@ class JournalFile:
         self.close()
 
     def _check_header(self, repository_id: bytes) -> None:
-        data = self._reader.pread(0, FILE_HEADER_BYTES)
-        try:
-            magic, version, _, _, number, owner = unseal(_HEADER, data, "journal file header")
-        except DamageError as error:
-            raise self.damage(Fault(0, error.message)) from error
-        if magic != JOURNAL_MAGIC:
-            raise self.damage(Fault(0, "journal file header is damaged"))
-        if version != JOURNAL_VERSION:
-            raise RepositoryError(
-                f"{self.key} has version {version}", subject=self.key, hint="use a newer snapfs"
-            )
+        number, owner = _read_header(self._reader, self.key)
         if number != file_number(self.name) or owner != repository_id:
             raise RepositoryError(
                 f"{self.key} is not a file of this repository's journal", subject=self.key
             )
+
+
+def read_repository_id(backend: Backend, name: str) -> bytes:
+    """Which repository a journal file says it belongs to, its id. Raises as ``JournalFile``."""
+    key = journal_key(name)
+    with backend.open_reader(key) as reader:
+        return _read_header(reader, key)[1]
+
+
+def _read_header(reader: Reader, key: str) -> tuple[int, bytes]:
+    """Number of the file and id of its repository."""
+    try:
+        magic, version, _, _, number, owner = unseal(
+            _HEADER, reader.pread(0, FILE_HEADER_BYTES), "journal file header"
+        )
+        if magic != JOURNAL_MAGIC:
+            raise DamageError("journal file header is damaged")
+    except DamageError as error:
+        raise DamageError(f"{key}, offset 0: {error.message}", subject=key) from error
+    if version != JOURNAL_VERSION:
+        raise RepositoryError(
+            f"{key} has version {version}", subject=key, hint="use a newer snapfs"
+        )
+    return number, bytes(owner)

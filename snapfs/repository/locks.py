@@ -2,7 +2,8 @@
 
 ``root-N`` is held by whatever changes the chain of root N. ``gc`` is held shared by every writer for
 its whole run and by whoever decodes blocks, and exclusively by whoever removes blocks or packs.
-``setup`` guards the making of a repository.
+``setup`` guards the making of a repository. ``catalog`` is held shared by whoever has the catalog open
+for writing, and exclusively by whoever puts another file in its place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from snapfs.errors import LockedError, RepositoryError
 
 GC = "gc"
 SETUP = "setup"
+CATALOG_LOCK = "catalog"
 _POLL_S = 0.05
 
 
@@ -36,15 +38,20 @@ class Locks:
         self._write = write
 
     def _open(self, name: str) -> int:
-        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-        path = f"locks/{name}"
+        folder = os.open(
+            "locks", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd
+        )
         try:
-            return os.open(path, flags, dir_fd=self._fd)
-        except FileNotFoundError:
-            fd = os.open(path, flags | os.O_CREAT, 0o600, dir_fd=self._fd)
-            if self._owner is not None and os.geteuid() == 0:
-                os.fchown(fd, *self._owner)
-            return fd
+            flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+            try:
+                return os.open(name, flags, dir_fd=folder)
+            except FileNotFoundError:
+                fd = os.open(name, flags | os.O_CREAT, 0o600, dir_fd=folder)
+                if self._owner is not None and os.geteuid() == 0:
+                    os.fchown(fd, *self._owner)
+                return fd
+        finally:
+            os.close(folder)
 
     @contextmanager
     def hold(self, name: str, *, exclusive: bool, wait_s: float | None = None) -> Iterator[None]:
@@ -62,7 +69,7 @@ class Locks:
                 yield
                 return
             raise RepositoryError(
-                f"lock {name} of the repository cannot be opened: {error.strerror}", subject=name
+                f"locks/{name} of the repository cannot be opened: {error.strerror}", subject=name
             ) from error
         try:
             _take(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, name, wait_s)

@@ -44,9 +44,7 @@ def make_repository(path: bytes, *, lock_wait_s: float | None = None) -> Reposit
                 _fill(path, fd, owner)
     except OSError as error:
         kind = StorageFullError if error.errno == 28 else RepositoryError
-        raise kind(
-            f"repository {name} cannot be made: {error.strerror}", subject=name
-        ) from error
+        raise kind(f"repository {name} cannot be made: {error.strerror}", subject=name) from error
     finally:
         os.close(fd)
     return Repository(path, write=True, lock_wait_s=lock_wait_s)

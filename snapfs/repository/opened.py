@@ -7,6 +7,7 @@ first used, so that ``list`` and ``ls`` start fast.
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -19,7 +20,7 @@ from snapfs.errors import NoRepositoryError, RepositoryError
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
-from snapfs.repository.locks import Locks
+from snapfs.repository.locks import CATALOG_LOCK, Locks
 from snapfs.storage.contract import MissingObjectError
 from snapfs.storage.files import FileBackend
 
@@ -52,12 +53,11 @@ class Repository:
         self.write = write
         self.lock_wait_s = lock_wait_s
         self.clock = Clock()
+        self._held = ExitStack()
         try:
             self.fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise NoRepositoryError(
-                f"no repository at {self.name}", subject=self.name
-            ) from error
+            raise NoRepositoryError(f"no repository at {self.name}", subject=self.name) from error
         except OSError as error:
             raise RepositoryError(
                 f"repository {self.name} cannot be opened: {error.strerror}", subject=self.name
@@ -67,13 +67,19 @@ class Repository:
             self.owner = Owner(st.st_uid, st.st_gid)
             self.config = self._read_config()
             configs.check(self.config, write=write)
+            self.locks = Locks(self.fd, self.handed, write=write)
+            if write:
+                # While it is held nobody puts another catalog.db in place of the one opened here.
+                self._held.enter_context(
+                    self.locks.hold(CATALOG_LOCK, exclusive=False, wait_s=lock_wait_s)
+                )
             self.catalog = self._open_catalog()
         except BaseException:
+            self._held.close()
             if "backend" in self.__dict__:
                 self.backend.close()
             os.close(self.fd)
             raise
-        self.locks = Locks(self.fd, self.handed, write=write)
 
     def _read_config(self) -> Config:
         try:
@@ -94,13 +100,27 @@ class Repository:
         if os.path.islink(path):
             raise RepositoryError(f"{os.fsdecode(path)} is a symlink", subject=self.name)
         try:
-            return Catalog(path, write=self.write)
+            catalog = Catalog(path, write=self.write)
         except NoRepositoryError as error:
             raise RepositoryError(
                 f"repository {self.name} has lost its catalog",
                 subject=self.name,
                 hint="run snapfs rebuild-catalog",
             ) from error
+        if self.write:
+            try:
+                with catalog.read():
+                    same = catalog.meta("id") == self.id
+                if not same:
+                    raise RepositoryError(
+                        f"config and catalog.db of {self.name} are not of the same repository",
+                        subject=self.name,
+                        hint="run snapfs rebuild-catalog",
+                    )
+            except BaseException:
+                catalog.close()
+                raise
+        return catalog
 
     @property
     def handed(self) -> tuple[int, int] | None:
@@ -122,6 +142,7 @@ class Repository:
     def close(self) -> None:
         """Close everything; an open transaction is rolled back."""
         self.catalog.close()
+        self._held.close()
         if "backend" in self.__dict__:
             self.backend.close()
         if self.fd >= 0:

@@ -8,133 +8,155 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple, Self
 
+from snapfs.blocks.pack import SegmentPlace
 from snapfs.blocks.packreader import PackReader
+from snapfs.blocks.segment import split_digests
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
-from snapfs.catalog.commit import PackBlock, Replay, set_counters
+from snapfs.catalog.commit import DigestsOf, Replay, SegmentRow, counters, set_counters
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.fold import collect, fold
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import DamageError, SnapfsError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
-from snapfs.storage.contract import Backend
+from snapfs.storage.contract import Backend, StorageError
 from snapfs.stream.record import RowPiece, decode_record
 
-BlocksOf = Callable[[str], Sequence[PackBlock] | None]
+
+class PackDigests:
+    """The digests of segments, read from their packs, of which the last stays open."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._name = ""
+        self._reader: PackReader | None = None
+
+    def __call__(self, name: str, segment: SegmentRow) -> list[bytes] | None:
+        """The digests of its blocks in order; None if the pack is gone or the segment damaged."""
+        place = SegmentPlace(
+            0, segment.offset, segment.stored, segment.raw, segment.block_count, segment.checksum
+        )
+        try:
+            reader = self._open(name)
+            index = None if reader is None else reader.read_table(place, [])
+        except SnapfsError:
+            return None
+        # The checksum of its header names the segment: what is found there is what was written.
+        return None if index is None else split_digests(index.digests)
+
+    def _open(self, name: str) -> PackReader | None:
+        if name != self._name:
+            self.close()
+            self._name = name
+            with suppress(StorageError):
+                self._reader = PackReader(self._backend, name)
+        return self._reader
+
+    def close(self) -> None:
+        """Give the descriptor back; may be called twice."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
+        self._name = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
-def pack_blocks(backend: Backend) -> BlocksOf:
-    """Blocks of packs, in order, remembering the last pack; None for one that cannot be read."""
-    last: list[tuple[str, list[PackBlock] | None]] = []
+class Record(NamedTuple):
+    """A record at hand, and what its operation needs besides the catalog."""
 
-    def blocks_of(name: str) -> list[PackBlock] | None:
-        if not last or last[0][0] != name:
-            last[:] = [(name, _read_blocks(backend, name))]
-        return last[0][1]
-
-    return blocks_of
-
-
-def _read_blocks(backend: Backend, name: str) -> list[PackBlock] | None:
-    try:
-        with PackReader(backend, name) as pack:
-            return [block for segment in pack.info([]).segments for block in segment.blocks()]
-    except SnapfsError:
-        return None
+    header: dict[str, Any]
+    blocks: Iterator[RowPiece]
+    digests_of: DigestsOf
 
 
 def apply_record(repository: Repository, pieces: Iterable[bytes]) -> None:
     """Apply one record to the open catalog (inside a write)."""
-    apply(repository.catalog, pieces, pack_blocks(repository.backend))
+    with PackDigests(repository.backend) as digests_of:
+        apply(repository.catalog, pieces, digests_of)
 
 
-def apply(catalog: Catalog, pieces: Iterable[bytes], blocks_of: BlocksOf) -> str:
+def apply(catalog: Catalog, pieces: Iterable[bytes], digests_of: DigestsOf) -> str:
     """Apply one record; its ``op``. Raises DamageError for one that makes no sense."""
-    header, blocks = decode_record(pieces)
-    op = str(header.get("op"))
+    record = Record(*decode_record(pieces), digests_of)
+    op = str(record.header.get("op"))
+    if op not in _OPERATIONS:
+        raise DamageError(f"the journal has a record that this snapfs does not know ({op})")
     try:
-        _OPERATIONS[op](catalog, header, blocks, blocks_of)
-    except KeyError as error:
-        raise DamageError(f"the journal has an unknown or damaged record ({op})") from error
-    set_counters(catalog, header["counters"])
+        _OPERATIONS[op](catalog, record)
+        set_counters(catalog, record.header["counters"])
+    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamageError(f"the journal has a record that makes no sense ({op})") from error
     return op
 
 
-def _create(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    replay = Replay(catalog, blocks_of)
-    for piece in blocks:
+def _create(catalog: Catalog, record: Record) -> None:
+    replay = Replay(catalog, record.digests_of)
+    for piece in record.blocks:
         replay.take(piece.name, piece.rows)
-    snapshot = snapshot_from_json(header["snapshot"])
-    replay.finish(snapshot.root_id, snapshot, header["previous"], header["tags"])
-    for kind, number, name in header["owners"]:
+    snapshot = snapshot_from_json(record.header["snapshot"])
+    replay.finish(snapshot.root_id, snapshot, record.header["previous"], record.header["tags"])
+    for kind, number, name in record.header["owners"]:
         catalog.execute(sql.OWNER_PUT, (snapshot.root_id, kind, number, name))
 
 
-def _dump(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    for piece in blocks:
+def _dump(catalog: Catalog, record: Record) -> None:
+    if any(next_id > 1 for next_id in counters(catalog).values()):
+        return  # it says what this catalog holds already
+    for piece in record.blocks:
         catalog.executemany(getattr(sql, f"PUT_{piece.name}"), piece.rows)
 
 
-def _delete(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    for snapshot_id in header["snapshots"]:
-        fold(catalog, header["root"], snapshot_id)
-    if header["drop_root"]:
-        drop_root(catalog, header["root"])
-    if header["collect"]:
-        catalog.stage_tables()
+def _delete(catalog: Catalog, record: Record) -> None:
+    catalog.stage_tables()
+    for root_id, snapshots in record.header["snapshots"]:
+        for snapshot_id in snapshots:
+            fold(catalog, root_id, snapshot_id)
+    if record.header["drop_root"] is not None:
+        drop_root(catalog, record.header["drop_root"])
+    if record.header["collect"]:
         collect(catalog)
 
 
-def _collect(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
+def _collect(catalog: Catalog, record: Record) -> None:
+    del record
     catalog.stage_tables()
     collect(catalog)
 
 
-def _adopt(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    replay = Replay(catalog, blocks_of)
-    for piece in blocks:
+def _adopt(catalog: Catalog, record: Record) -> None:
+    replay = Replay(catalog, record.digests_of)
+    for piece in record.blocks:
         replay.take(piece.name, piece.rows)
         if piece.name == "block":
             catalog.executemany(sql.ORPHAN_PUT, [(row[0],) for row in piece.rows if row[0]])
 
 
-def _add_root(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    rows.put_root(catalog, root_from_json(header["root"]), header["options"])
+def _add_root(catalog: Catalog, record: Record) -> None:
+    rows.put_root(catalog, root_from_json(record.header["root"]), record.header["options"])
 
 
-def _edit_root(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
-    set_root(catalog, root_from_json(header["root"]))
+def _edit_root(catalog: Catalog, record: Record) -> None:
+    set_root(catalog, root_from_json(record.header["root"]))
 
 
-def _edit_snapshot(
-    catalog: Catalog, header: dict[str, Any], blocks: Iterator[RowPiece], blocks_of: BlocksOf
-) -> None:
+def _edit_snapshot(catalog: Catalog, record: Record) -> None:
+    header = record.header
     set_snapshot(
-        catalog, header["snapshot"], header["name"], header["message"], header["pinned"],
-        header["tags"],
+        catalog, header["snapshot"], header["name"], header["message"],
+        pinned=header["pinned"], tags=header["tags"],
     )  # fmt: skip
 
 
-_OPERATIONS: dict[
-    str, Callable[[Catalog, dict[str, Any], Iterator[RowPiece], BlocksOf], None]
-] = {
+_OPERATIONS: dict[str, Callable[[Catalog, Record], None]] = {
     "create": _create,
     "dump": _dump,
     "delete": _delete,
@@ -164,7 +186,7 @@ def drop_root(catalog: Catalog, root_id: int) -> None:
 
 
 def set_snapshot(
-    catalog: Catalog, snapshot_id: int, name: str, message: str, pinned: int, tags: Sequence[str]
+    catalog: Catalog, snapshot_id: int, name: str, message: str, *, pinned: int, tags: Sequence[str]
 ) -> None:
     """Give a snapshot its name, message, pin and tags."""
     catalog.execute(

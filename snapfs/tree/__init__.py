@@ -1,0 +1,1 @@
+"""Trees of entries with one interface: a stored snapshot, the live directory."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.filesystems import bound, mounted, unmount
+from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
 from tests.harness.program import Program
 from tests.harness.require import need_root, need_tools
@@ -274,15 +275,14 @@ def named_tree(tree: Path) -> Path:
     return tree
 
 
-def listed_names(snapfs: Program, reference: str) -> set[bytes]:
+def listed_names(snapfs: Program | InProcess, reference: str) -> set[bytes]:
     return set(entries(snapfs("ls", reference, "--recursive", "--json")))
 
 
 @pytest.mark.parametrize("place", ["flag", "file", "standing"])
-def test_case_48_exclude_patterns(
-    place: str, snapfs: Program, workspace: Path, named_tree: Path
-) -> None:
-    snapfs.create(named_tree, "everything")
+def test_case_48_exclude_patterns(place: str, workspace: Path, named_tree: Path) -> None:
+    snapfs = InProcess(workspace / "repository")
+    snapfs("create", named_tree, "--name", "everything")
     everything = listed_names(snapfs, "everything:")
     for number, (what, patterns, excluded) in enumerate(RULES):
         arguments: list[str] = []
@@ -295,7 +295,7 @@ def test_case_48_exclude_patterns(
             arguments = ["--exclude-from", str(workspace / "patterns")]
         else:
             (named_tree / ".snapfsignore").write_text("\n".join(patterns) + "\n", newline="")
-        snapfs.create(named_tree, f"n{number}", *arguments)
+        snapfs("create", named_tree, "--name", f"n{number}", *arguments)
         found = listed_names(snapfs, f"n{number}:") - {b".snapfsignore"}
         assert everything - found == {name.encode() for name in excluded}, what
         if place != "standing":

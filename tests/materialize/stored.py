@@ -18,7 +18,8 @@ from snapfs.fs.handles import open_file, open_top, proc_child
 from snapfs.fs.holes import data_ranges
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
-from snapfs.materialize import Part, Place, Source, WantedDir
+from snapfs.materialize.places import Place
+from snapfs.materialize.wanted import Part, Source, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State

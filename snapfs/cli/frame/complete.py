@@ -18,7 +18,7 @@ from snapfs.cli.frame.dispatch import load
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing, Common
 from snapfs.cli.frame.params import Param, params_of
-from snapfs.cli.frame.parser import HelpRequested, split_leading
+from snapfs.cli.frame.parser import split_leading
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.shellwords import for_readline, split_line
 from snapfs.cli.frame.states import States
@@ -29,7 +29,7 @@ from snapfs.model.kinds import Kind
 from snapfs.model.names import LATEST
 from snapfs.model.reference import LATEST_POINT, read_reference
 from snapfs.model.snapshot import StoredSide
-from snapfs.tree import list_tree
+from snapfs.tree.listing import list_tree
 
 _MOST = 2000
 """Candidates offered at most."""
@@ -53,7 +53,7 @@ def candidates(words: Sequence[str]) -> Iterator[str]:
     """Full words that may stand for the last one."""
     try:
         yield from _candidates(list(words))
-    except (SnapfsError, HelpRequested, ValueError, OSError, ImportError):
+    except Exception:
         return
 
 

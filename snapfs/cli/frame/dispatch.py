@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from snapfs import faults
 from snapfs.cli.frame import commands
 from snapfs.cli.frame.streams import (
     Messages,
@@ -111,6 +110,7 @@ def _member(name: str, loaded: Any, words: list[str]) -> tuple[str, Any, list[st
 
 
 def _invoke(name: str, command: Any, own: list[str], words: list[str], streams: Streams) -> int:
+    from snapfs import faults
     from snapfs.cli.frame.invocation import Invocation
     from snapfs.cli.frame.parser import parse
     from snapfs.cli.frame.settings import Environment

@@ -6,14 +6,30 @@ import os
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
-from snapfs.cli.render.records import Failure
 from snapfs.errors import Exit, SnapfsError, UsageError
 from snapfs.model.quote import printable, quote
 
 _KEPT_CODES = (Exit.NO_REPOSITORY, Exit.LOCKED)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a command ended with an exit code other than 0."""
+
+    kind: str
+    """class of the error, as not-found, locked, usage"""
+    message: str
+    """what went wrong, naming the thing"""
+    subject: str
+    """the thing concerned: a path, a snapshot, an option; may be empty"""
+    hint: str
+    """the way out; may be empty"""
+    exit: int
+    """the exit code"""
 
 
 def tell(error: Exception, words: Sequence[str], streams: Streams) -> int:

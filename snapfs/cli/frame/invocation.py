@@ -11,8 +11,7 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.render.json import json_line
-from snapfs.cli.render.progress import progress_for
-from snapfs.cli.render.records import Note
+from snapfs.cli.render.progress import Note, progress_for
 from snapfs.clock import Clock
 from snapfs.errors import RefusedError
 from snapfs.model.quote import printable

@@ -55,7 +55,7 @@ class Param:
     @property
     def name(self) -> str:
         """What messages call it: the long name of an option, the word of an argument."""
-        return self.names[-1] if self.names else self.metavar
+        return self.names[-1] if self.names else self.metavar.strip("[].")
 
 
 def flag(*names: str, about: str, setting: bool = False) -> Any:

@@ -22,12 +22,12 @@ class Chosen:
 
 
 def choose(invocation: Invocation) -> Chosen:
-    """The repository's path. Raises UsageError where no home directory says where it is."""
+    """The repository's path. Raises NoRepositoryError where no home directory says where it is."""
     repo = invocation.common.repo
     if repo is None:
         folder = invocation.environment.folder("XDG_DATA_HOME", b".local/share")
         if folder is None:
-            raise UsageError(
+            raise NoRepositoryError(
                 "which repository? there is no HOME to look in",
                 hint="name it with -r PATH or SNAPFS_REPO",
             )

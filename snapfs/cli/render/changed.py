@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.records import Named
-from snapfs.cli.render.text import reference, remarks
+from snapfs.cli.render.text import Named, reference, remarks
 from snapfs.model.snapshot import Root, Snapshot
 
 

@@ -2,19 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.pairs import Pair
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.render.json import text_of
-from snapfs.cli.render.records import Difference, DiffSummary, DiffText
 from snapfs.diff import Change, unified
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.quote import quote
 from snapfs.model.units import format_size
 from snapfs.repository.opened import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference between two trees."""
+
+    letter: str
+    """M modified, + added, - removed, R renamed, ! could not be read"""
+    path: bytes
+    """path relative to the root; of a rename the new one"""
+    old_path: bytes | None
+    """of a rename the old path"""
+    what: tuple[str, ...]
+    """what differs: content, mode, owner, mtime, xattr, target, type and so on"""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffText:
+    """The difference of one file's text."""
+
+    path: bytes
+    """path relative to the root"""
+    diff: str
+    """unified diff; what is not UTF-8 in it is shown as \\\\xNN"""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffSummary:
+    """How much differs."""
+
+    modified: int
+    """entries changed in place"""
+    added: int
+    """entries only in the second tree"""
+    removed: int
+    """entries only in the first tree"""
+    renamed: int
+    """entries under another path"""
+    unread: int
+    """entries that one side could not read"""
+    added_bytes: int
+    """by how much files grew or were added"""
+    removed_bytes: int
+    """by how much files shrank or were removed"""
 
 
 class Form(Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.render.text import change_counts, entry_counts, reference
@@ -11,10 +12,19 @@ from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_count, format_duration, format_size
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How the new snapshot is called on the command line."""
+
+    reference: str | None
+    """ROOT@SNAPSHOT, as other commands take it; null if none was taken"""
+
+
 def print_created(invocation: Invocation, result: CreateResult) -> None:
     """The reference on stdout; the summary on stderr."""
+    name = reference(result.root, result.snapshot) if result.snapshot is not None else None
     if invocation.json:
-        invocation.emit("create/1", result)
+        invocation.emit("create/1", Made(name), result)
         return
     for explained in result.explained:
         verdict = "left out" if explained.excluded else "kept"
@@ -26,8 +36,8 @@ def print_created(invocation: Invocation, result: CreateResult) -> None:
         invocation.out.line(f"{quote(explained.path or b'.')}: {verdict}{rule}")
     for rule in result.unused_rules:
         invocation.say(f"matched nothing: {rule}")
-    if result.snapshot is not None:
-        invocation.out.line(reference(result.root, result.snapshot))
+    if name is not None:
+        invocation.out.line(name)
     invocation.say(summary(result))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.streams import Messages
 from snapfs.cli.render.json import json_line
-from snapfs.cli.render.records import Note, Trouble
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
 from snapfs.progress import NullProgress, Problem
@@ -19,6 +19,26 @@ _SHOWN_PROBLEMS = 20
 _INTERVAL_S = 0.2
 _SETTLE_S = 1.0
 """No rate and no time left before so long, for they would jump."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something the user should know."""
+
+    text: str
+    """one line"""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One entry that could not be handled as asked; the run went on."""
+
+    path: bytes
+    """path relative to the root"""
+    errno: int
+    """number of the system error, 0 if none"""
+    what: str
+    """what happened"""
 
 
 def progress_for(common: Common, messages: Messages) -> LineProgress | JsonProgress:
@@ -114,7 +134,7 @@ class TerminalProgress(LineProgress):
 
     def _draw(self, elapsed_s: float) -> None:
         text = self.text(elapsed_s)
-        width = shutil.get_terminal_size().columns - 1
+        width = _columns() - 1
         self._messages.text(f"\r{printable(text)[:width]}\x1b[K")
         self._shown = True
 
@@ -148,3 +168,14 @@ class TerminalProgress(LineProgress):
 
 def _of(done: int, total: int | None, write: Callable[[int], str]) -> str:
     return write(done) if total is None else f"{write(done)} of {write(total)}"
+
+
+def _columns() -> int:
+    """Width of the terminal. (shutil would do it, and load four compressors.)"""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except OSError:
+        return 80

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
-from snapfs.cli.render.records import Named, Undo
-from snapfs.cli.render.text import reference
+from snapfs.cli.render.text import Named, reference
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.model.units import format_count, format_duration, format_size
 from snapfs.restore import RestoreOptions, RestorePlan, RestoreResult
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """How to take the restore back."""
+
+    undo: str | None
+    """a command line; null if nothing was kept"""
 
 
 def plan_lines(stored: StoredSide, plan: RestorePlan) -> list[str]:

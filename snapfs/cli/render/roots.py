@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.records import RootState
 from snapfs.cli.render.text import print_roots, reference
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, RootSummary
 from snapfs.repository.opened import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class RootState:
+    """A registered directory and its snapshots."""
+
+    snapshots: int
+    """how many snapshots it has"""
+    newest: str | None
+    """ROOT@SNAPSHOT of the newest"""
+    newest_ns: int | None
+    """the time it stands for"""
+    size: int | None
+    """size of all its files"""
 
 
 def print_root_summaries(invocation: Invocation, repository: Repository) -> None:

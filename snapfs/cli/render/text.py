@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import Output
-from snapfs.cli.render.records import Attributes
 from snapfs.cli.render.table import plain_lines, print_table
 from snapfs.clock import Clock
-from snapfs.model.entry import Entry
-from snapfs.model.kinds import FORMAT_OF_KIND, KIND_NAMES, Kind, State
-from snapfs.model.moment import NS, format_local
+from snapfs.model.moment import format_local
 from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.model.units import format_count, format_size
 
-Owners = tuple[Mapping[int, str], Mapping[int, str]]
-"""Names of users and of groups by number."""
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """How a snapshot is called on the command line."""
+
+    reference: str
+    """ROOT@SNAPSHOT, as other commands take it"""
+    root: str
+    """label of the root"""
 
 
 def reference(root: Root, snapshot: Snapshot) -> str:
@@ -105,40 +108,3 @@ def change_counts(added: int, changed: int, removed: int, renamed: int = 0) -> s
     counts = ((added, "new"), (changed, "changed"), (removed, "removed"), (renamed, "renamed"))
     parts = [f"{count:,} {word}" for count, word in counts if count]
     return ", ".join(parts) or "nothing changed"
-
-
-def attributes(path: bytes, entry: Entry, owners: Owners) -> Attributes:
-    """An entry for ``--json``."""
-    return Attributes(
-        path=path,
-        kind=KIND_NAMES[entry.kind],
-        mode=f"{entry.mode:04o}",
-        uid=entry.uid,
-        gid=entry.gid,
-        user=owners[0].get(entry.uid),
-        group=owners[1].get(entry.gid),
-        size=entry.size if entry.kind == Kind.FILE else 0,
-        mtime_ns=entry.mtime_s * NS + entry.mtime_nsec,
-        target=entry.target if entry.kind == Kind.SYMLINK else None,
-        rdev=entry.rdev if entry.kind in {Kind.CHAR, Kind.BLOCK} else None,
-        unread=entry.state == State.UNREAD,
-    )
-
-
-def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list[str]:
-    """Mode, owner, group, size or device, time and name, as ``ls -l`` shows them."""
-    if entry.kind in {Kind.CHAR, Kind.BLOCK}:
-        size = f"{os.major(entry.rdev)},{os.minor(entry.rdev)}"
-    else:
-        size = str(entry.size if entry.kind == Kind.FILE else 0)
-    shown = quote(name)
-    if entry.kind == Kind.SYMLINK:
-        shown = f"{shown} -> {quote(entry.target)}"
-    return [
-        stat.filemode(FORMAT_OF_KIND[entry.kind] | entry.mode),
-        printable(owners[0].get(entry.uid, str(entry.uid))),
-        printable(owners[1].get(entry.gid, str(entry.gid))),
-        size,
-        local_time(entry.mtime_s * NS, clock),
-        shown + (" (unread)" if entry.state == State.UNREAD else ""),
-    ]

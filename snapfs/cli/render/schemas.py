@@ -1,0 +1,67 @@
+"""Which records each JSON schema consists of: the contract that snapfs-json(5) is made from.
+
+Nothing imports this at run time but what makes the manual and the tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from snapfs.cli.cat import Chunk, Place
+from snapfs.cli.completion import Script
+from snapfs.cli.frame.failure import Failure
+from snapfs.cli.render.changes import Difference, DiffSummary, DiffText
+from snapfs.cli.render.created import Made
+from snapfs.cli.render.entries import Attributes
+from snapfs.cli.render.progress import Note, Trouble
+from snapfs.cli.render.restored import Undo
+from snapfs.cli.render.roots import RootState
+from snapfs.cli.render.text import Named
+from snapfs.cli.start import Standing
+from snapfs.create import CreateResult
+from snapfs.delete import DeleteResult
+from snapfs.diff import ShowResult
+from snapfs.model.snapshot import Root, Snapshot
+from snapfs.repository.info import InfoResult
+from snapfs.repository.rebuild import RebuildResult
+from snapfs.repository.runs import Run
+from snapfs.restore import RestorePlan, RestoreResult
+from snapfs.verify import VerifyResult
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One kind of JSON object: its name with its number, what it is, the records it has the fields of."""
+
+    name: str
+    about: str
+    parts: tuple[type[Any], ...]
+    on_stderr: bool = False
+
+
+SCHEMAS = (
+    Schema("create/1", "each snapshot that was taken", (Made, CreateResult)),
+    Schema("list/1", "each snapshot", (Named, Snapshot)),
+    Schema("roots/1", "each root", (Root, RootState)),
+    Schema("root/1", "a root that was renamed or moved", (Root,)),
+    Schema("show/1", "one snapshot in full", (Named, ShowResult)),
+    Schema("ls/1", "each entry", (Named, Attributes)),
+    Schema("cat/1", "the file piece by piece", (Place, Chunk)),
+    Schema("diff/1", "each difference", (Difference,)),
+    Schema("diff-text/1", "each file's text, with --content", (DiffText,)),
+    Schema("diff-stat/1", "the counts, with --stat", (DiffSummary,)),
+    Schema("restore/1", "what was done", (Named, RestoreResult, Undo)),
+    Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan)),
+    Schema("snapshot/1", "each snapshot as it is now", (Named, Snapshot)),
+    Schema("delete/1", "what was deleted", (DeleteResult,)),
+    Schema("verify/1", "what was checked and found", (VerifyResult,)),
+    Schema("runs/1", "each run", (Run,)),
+    Schema("info/1", "the repository in numbers", (InfoResult,)),
+    Schema("completion/1", "the script", (Script,)),
+    Schema("rebuild-catalog/1", "what was found", (RebuildResult,)),
+    Schema("start/1", "where I stand, from snapfs alone", (Standing,)),
+    Schema("error/1", "why the exit code is not 0", (Failure,), on_stderr=True),
+    Schema("note/1", "what the user should know", (Note,), on_stderr=True),
+    Schema("problem/1", "each entry that made trouble", (Trouble,), on_stderr=True),
+)

@@ -1,0 +1,174 @@
+"""`diff`: two snapshots of a root, or a snapshot and the live directory.
+
+Between snapshots only the diff rows between them are looked at. The live directory is captured into a
+stage that is never committed, with the rules of the snapshot it is compared with, and read as an
+overlay over the head.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from snapfs.capture.capture import capture
+from snapfs.capture.scan import ScanOptions
+from snapfs.capture.store import BlockStore
+from snapfs.catalog import compiled as sql
+from snapfs.catalog import rows
+from snapfs.diff.changes import Change, Differ, Key, invert
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.fs.matching import RuleMatcher
+from snapfs.fs.rules import Rules
+from snapfs.model.kinds import Kind
+from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
+from snapfs.progress import Progress
+from snapfs.repository.locks import GC
+from snapfs.repository.opened import Repository
+from snapfs.tree.state import StagedState, State, StoredState
+
+MAX_ID = (1 << 63) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    """What to show. ``paths`` are from the root, () is all."""
+
+    paths: tuple[bytes, ...] = ()
+    all: bool = False
+    checksum: bool = False
+
+
+def diff(
+    repository: Repository, a: Side, b: Side, options: DiffOptions, *, progress: Progress
+) -> Iterator[Change]:
+    """What changed from ``a`` to ``b``, in byte order of path.
+
+    Raises UsageError for two live sides or different roots, NotFoundError if the live directory is
+    gone.
+    """
+    if a.root.id != b.root.id:
+        raise UsageError(
+            f"{a.root.label} and {b.root.label} are different roots",
+            hint="diff compares states of one root",
+        )
+    if isinstance(a, LiveSide) and isinstance(b, LiveSide):
+        return iter(())
+    if isinstance(a, LiveSide) or isinstance(b, LiveSide):
+        stored = b if isinstance(a, LiveSide) else a
+        assert isinstance(stored, StoredSide)
+        changes = _against_live(repository, stored, options, progress)
+        if isinstance(a, LiveSide):
+            changes = invert(changes)
+    else:
+        changes = _between(repository, a, b)
+    return (one for one in changes if _wanted(one, options))
+
+
+def _wanted(change: Change, options: DiffOptions) -> bool:
+    if not options.all and change.letter == "M" and _only_time_of_directory(change):
+        return False
+    if not options.paths:
+        return True
+    return any(
+        _within(change.path, top) or (change.old_path is not None and _within(change.old_path, top))
+        for top in options.paths
+    )
+
+
+def _only_time_of_directory(change: Change) -> bool:
+    new = change.new
+    return new is not None and new.kind == Kind.DIR and change.what == ("mtime",)
+
+
+def _within(path: bytes, top: bytes) -> bool:
+    return not top or path == top or path.startswith(top + b"/")
+
+
+def _between(repository: Repository, a: StoredSide, b: StoredSide) -> list[Change]:
+    """Two snapshots; the chain decides which is the older."""
+    if a.snapshot.id == b.snapshot.id:
+        return []
+    older, newer = sorted((a, b), key=lambda side: side.snapshot.id)
+    catalog = repository.catalog
+    with catalog.read():
+        row = rows.root(catalog, a.root.id)
+        if row is None or row.inode_id is None:
+            raise NotFoundError(f"root {a.root.label} has no snapshot", subject=a.root.label)
+        at = None if newer.snapshot.id == row.head_id else newer.snapshot.id
+        params = {"root": a.root.id, "from": older.snapshot.id, "until": newer.snapshot.id}
+        names: list[Key] = catalog.execute(sql.CHANGED_NAMES, params).fetchall()
+        inodes = [found[0] for found in catalog.execute(sql.CHANGED_INODES, params)]
+        old = StoredState(catalog, older.snapshot.id)
+        changes = Differ(old, StoredState(catalog, at), row.inode_id).run(names, inodes)
+    return changes if older is a else invert(changes)
+
+
+def _against_live(
+    repository: Repository, stored: StoredSide, options: DiffOptions, progress: Progress
+) -> list[Change]:
+    catalog = repository.catalog
+    row = rows.root(catalog, stored.root.id)
+    if row is None or row.inode_id is None or stored.root.path is None:
+        raise NotFoundError(f"root {stored.root.label} has no snapshot", subject=stored.root.label)
+    with ExitStack() as stack:
+        stack.enter_context(repository.locks.hold(GC, exclusive=False))
+        stage_live(repository, stored.root.path, row, stored.snapshot, options.checksum, progress)
+        with catalog.read():
+            row_now = rows.root(catalog, stored.root.id)
+            if row_now is None or row_now.head_id != row.head_id:
+                raise NotFoundError("the root got another snapshot meanwhile", hint="run it again")
+            params = {"root": stored.root.id, "from": stored.snapshot.id, "until": MAX_ID}
+            names: dict[Key, None] = dict.fromkeys(
+                catalog.execute(sql.CHANGED_NAMES, params).fetchall()
+            )
+            names |= dict.fromkeys(catalog.execute(sql.OVERLAY_CHANGED_NAMES).fetchall())
+            inodes = dict.fromkeys(
+                found[0]
+                for statement, values in (
+                    (sql.CHANGED_INODES, params),
+                    (sql.OVERLAY_CHANGED_INODES, {}),
+                )
+                for found in catalog.execute(statement, values)
+            )
+            at = None if stored.snapshot.id == row.head_id else stored.snapshot.id
+            old: State = StoredState(catalog, at)
+            return Differ(old, StagedState(catalog), row.inode_id).run(names, inodes)
+
+
+def stage_live(
+    repository: Repository,
+    path: bytes,
+    row: rows.RootRow,
+    snapshot: Snapshot,
+    checksum: bool,
+    progress: Progress,
+) -> None:
+    """Capture the live directory into the stage, storing nothing."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        name = os.fsdecode(path)
+        raise NotFoundError(
+            f"directory {name} cannot be opened: {error.strerror}",
+            subject=name,
+            hint=f"if it moved: snapfs roots move {row.root.label} NEW-PATH",
+        ) from error
+    kept = rows.snapshot_row(repository.catalog, snapshot.id)
+    rules = Rules() if kept is None else Rules.from_text(kept.rules)
+    st = os.fstat(repository.fd)
+    capture(
+        repository.catalog,
+        row,
+        fd,
+        RuleMatcher(rules),
+        ScanOptions(
+            one_file_system=rules.one_file_system,
+            checksum=checksum,
+            skip=frozenset({(st.st_dev, st.st_ino)}),
+        ),
+        BlockStore(None),
+        now_ns=repository.clock.now_ns(),
+        progress=progress,
+    )

@@ -1,0 +1,83 @@
+"""`show`: one snapshot with what changed since the one before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from snapfs.catalog import rows
+from snapfs.catalog.rows import ProblemRow
+from snapfs.diff.operation import DiffOptions, diff
+from snapfs.errors import NotFoundError
+from snapfs.fs.rules import Rules
+from snapfs.model.kinds import Kind
+from snapfs.model.snapshot import Root, Snapshot, StoredSide
+from snapfs.progress import NullProgress
+from snapfs.repository.opened import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class ShowResult:
+    """A snapshot and its changes. Sizes in bytes."""
+
+    root: Root
+    """its root"""
+    snapshot: Snapshot
+    """the snapshot"""
+    previous: Snapshot | None
+    """the snapshot before it"""
+    added: int
+    """entries that the one before does not have"""
+    removed: int
+    """entries that only the one before has"""
+    modified: int
+    """entries that differ"""
+    renamed: int
+    """entries that moved"""
+    added_bytes: int
+    """size of new and changed files"""
+    removed_bytes: int
+    """size of removed and replaced files"""
+    rules: tuple[str, ...]
+    """what was left out"""
+    problems: tuple[ProblemRow, ...]
+    """what could not be captured whole"""
+
+
+def show(repository: Repository, snapshot: Snapshot) -> ShowResult:
+    """Look at a snapshot."""
+    catalog = repository.catalog
+    root = next((one for one in repository.roots() if one.id == snapshot.root_id), None)
+    row = rows.snapshot_row(catalog, snapshot.id)
+    if root is None or row is None:
+        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    chain = repository.snapshots(root.id)
+    previous = next((one for one in reversed(chain) if one.id < snapshot.id), None)
+    letters: Counter[str] = Counter()
+    added_bytes = removed_bytes = 0
+    if previous is None:
+        letters["+"] = snapshot.files + snapshot.dirs + snapshot.others
+        added_bytes = snapshot.total_bytes
+    else:
+        sides = StoredSide(root, previous), StoredSide(root, snapshot)
+        for change in diff(repository, *sides, DiffOptions(), progress=NullProgress()):
+            letters[change.letter] += 1
+            if change.letter == "R" and "content" not in change.what:
+                continue
+            if change.new is not None and change.new.kind == Kind.FILE:
+                added_bytes += change.new.size
+            if change.old is not None and change.old.kind == Kind.FILE:
+                removed_bytes += change.old.size
+    return ShowResult(
+        root=root,
+        snapshot=snapshot,
+        previous=previous,
+        added=letters["+"],
+        removed=letters["-"],
+        modified=letters["M"] + letters["!"],
+        renamed=letters["R"],
+        added_bytes=added_bytes,
+        removed_bytes=removed_bytes,
+        rules=Rules.from_text(row.rules).describe(),
+        problems=rows.problems(catalog, snapshot.id),
+    )

@@ -1,0 +1,90 @@
+"""Text differences of changed files, as `diff -u` prints them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+
+from snapfs.blocks.reader import BlockReader
+from snapfs.catalog import view
+from snapfs.diff.changes import Change
+from snapfs.fs.dirstack import DirStack
+from snapfs.fs.handles import open_file
+from snapfs.model.entry import Entry
+from snapfs.model.extents import ExtentKind
+from snapfs.model.kinds import Kind
+from snapfs.model.snapshot import LiveSide, Side
+from snapfs.repository.opened import Repository
+
+MAX_BYTES = 16 * 1024 * 1024
+"""Larger files are compared by `diff` itself only: their lines would not be read by anybody."""
+
+
+def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterator[bytes]:
+    """Lines of a unified diff with headers, ``Binary files … differ`` for what is no text, nothing
+    for what is no file or has the same bytes.
+    """
+    entries = [one for one in (change.old, change.new) if one is not None]
+    if not entries or any(one.kind != Kind.FILE for one in entries):
+        return
+    if change.old is not None and change.new is not None and "content" not in change.what:
+        return
+    old_path = change.path if change.old_path is None else change.old_path
+    old = _bytes(repository, a, old_path, change.old)
+    new = _bytes(repository, b, change.path, change.new)
+    from_name = b"a/" + old_path if change.old is not None else b"/dev/null"
+    to_name = b"b/" + change.path if change.new is not None else b"/dev/null"
+    if old is None or new is None or b"\0" in old or b"\0" in new:
+        yield b"Binary files " + from_name + b" and " + to_name + b" differ\n"
+        return
+    lines = difflib.diff_bytes(
+        difflib.unified_diff,
+        old.splitlines(keepends=True),
+        new.splitlines(keepends=True),
+        from_name,
+        to_name,
+        lineterm=b"\n",
+    )
+    for line in lines:
+        yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _bytes(repository: Repository, side: Side, path: bytes, entry: Entry | None) -> bytes | None:
+    """The bytes of a file, None if it is too large for a text diff."""
+    if entry is None:
+        return b""
+    if entry.size > MAX_BYTES:
+        return None
+    if isinstance(side, LiveSide):
+        return _live_bytes(side, path)
+    parts: list[bytes] = []
+    with BlockReader(repository.backend) as reader:
+        for place in view.places(repository.catalog, entry.content):
+            if place.kind == ExtentKind.BLOCK:
+                parts.append(
+                    bytes(
+                        reader.read(
+                            place.pack, place.segment_offset, place.stored, place.offset,
+                            place.length, digest=place.digest,
+                        )
+                    )
+                )  # fmt: skip
+            else:
+                parts.append(bytes(place.length))
+    return b"".join(parts)
+
+
+def _live_bytes(side: LiveSide, path: bytes) -> bytes | None:
+    assert side.root.path is not None
+    with DirStack(os.open(side.root.path, os.O_RDONLY | os.O_DIRECTORY)) as stack:
+        *above, name = path.split(b"/")
+        try:
+            for part in above:
+                stack.push(part)
+            fd = open_file(name, stack.fd)
+        except OSError:
+            return None
+    with os.fdopen(fd, "rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    return data if len(data) <= MAX_BYTES else None

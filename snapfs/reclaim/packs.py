@@ -1,0 +1,62 @@
+"""Collecting dead blocks and removing packs that are wholly dead.
+
+Rows go first, in a transaction; the files follow. A pack whose rows are gone stands in ``doomed_pack``
+until its file is removed, so that a killed run leaves nothing behind for ever. Both need ``locks/gc``
+exclusively: whoever decodes or writes blocks holds it shared.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from snapfs import faults
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import Catalog
+from snapfs.catalog.fold import collect
+from snapfs.repository.changes import change
+from snapfs.repository.opened import Repository
+from snapfs.storage.contract import MissingObjectError
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Sizes in bytes."""
+
+    freed_bytes: int
+    """what the packs folder shrinks by"""
+    reclaimable_bytes: int
+    """dead bytes in packs that stay"""
+    packs: int
+
+
+def collect_rows(catalog: Catalog) -> Freed:
+    """Drop the rows of dead blocks and packs, inside a write."""
+    catalog.stage_tables()
+    freed, reclaimable, names = collect(catalog)
+    return Freed(freed, reclaimable, len(names))
+
+
+def collect_pending(repository: Repository) -> Freed:
+    """What earlier runs had to leave: orphans first, then the files of doomed packs."""
+    freed = Freed(0, 0, 0)
+    if repository.catalog.value(sql.ORPHANS):
+        with change(repository) as made:
+            freed = collect_rows(repository.catalog)
+            made.record("collect", {})
+    remove_doomed(repository)
+    return freed
+
+
+def remove_doomed(repository: Repository) -> int:
+    """Remove the files of packs whose rows are gone; how many."""
+    doomed = [row[0] for row in repository.catalog.execute(sql.DOOMED)]
+    for name in doomed:
+        with suppress(MissingObjectError):
+            repository.backend.remove(f"packs/{name}")
+        faults.point("delete.pack-removed")
+    if doomed:
+        repository.backend.sync("packs")
+        with repository.catalog.write() as catalog:
+            catalog.executemany(sql.DOOMED_DELETE, [{"name": name} for name in doomed])
+    return len(doomed)

@@ -1,0 +1,59 @@
+"""The bytes of one file of a snapshot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from snapfs.blocks.reader import BlockReader
+from snapfs.catalog import rows, view
+from snapfs.errors import DamageError, NotFoundError, UsageError
+from snapfs.model.extents import ExtentKind
+from snapfs.model.kinds import KIND_NAMES, Kind, State
+from snapfs.model.snapshot import StoredSide
+from snapfs.repository.locks import GC
+from snapfs.repository.opened import Repository
+
+_ZEROS = bytes(1 << 20)
+
+
+def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator[bytes]:
+    """The bytes of a file in pieces, holes as zeros.
+
+    Raises NotFoundError, UsageError for what is no file, DamageError where bytes are lost.
+    """
+    catalog = repository.catalog
+    name = os.fsdecode(path)
+    with repository.locks.hold(GC, exclusive=False), catalog.read():
+        row = rows.root(catalog, side.root.id)
+        entry = None
+        if row is not None and row.inode_id is not None:
+            at = None if row.head_id == side.snapshot.id else side.snapshot.id
+            entry = view.lookup(catalog, row.inode_id, path, at)
+        if entry is None:
+            raise NotFoundError(
+                f"{side.snapshot.name} has no {name!r}",
+                subject=name,
+                hint="snapfs ls shows what it has",
+            )
+        if entry.kind != Kind.FILE:
+            raise UsageError(
+                f"{name or '.'} is no file but a {KIND_NAMES[entry.kind]}", subject=name
+            )
+        if entry.state == State.UNREAD:
+            raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
+        with BlockReader(repository.backend) as reader:
+            for place in view.places(catalog, entry.content):
+                if place.kind == ExtentKind.BLOCK:
+                    yield bytes(
+                        reader.read(
+                            place.pack, place.segment_offset, place.stored, place.offset,
+                            place.length, digest=place.digest,
+                        )
+                    )  # fmt: skip
+                    continue
+                left = place.length
+                while left:
+                    piece = _ZEROS[: min(left, len(_ZEROS))]
+                    left -= len(piece)
+                    yield piece

@@ -1,0 +1,108 @@
+"""Which live files are known to be as wanted, so that a restore need not write them again."""
+
+from __future__ import annotations
+
+import os
+
+from snapfs.blocks.digest import block_digest
+from snapfs.catalog import view
+from snapfs.errors import DamageError
+from snapfs.fs.handles import open_file
+from snapfs.materialize.wanted import Same
+from snapfs.model.entry import Entry
+from snapfs.model.extents import ExtentKind
+from snapfs.model.kinds import State
+from snapfs.repository.opened import Repository
+
+SECOND = 1_000_000_000
+
+
+class KnownFiles:
+    """Answers whether a live file already has the wanted bytes.
+
+    In place, the head's record is the proof: a file whose stat has not moved since it was captured
+    has the captured bytes. Elsewhere, size and mtime are believed, since a restore sets the mtime
+    last; sparse files get their size too early and are read.
+    """
+
+    def __init__(self, repository: Repository, *, in_place: bool) -> None:
+        self._repository = repository
+        self._in_place = in_place
+        self._head: dict[int, Entry] = {}
+
+    def enter(self, directory: Entry) -> None:
+        """The restore comes to another directory."""
+        if self._in_place:
+            children = view.children(self._repository.catalog, directory.inode, None)
+            self._head = {child.inode: child for child in children}
+
+    def same(self, entry: Entry, live: os.stat_result, dir_fd: int) -> Same:
+        """How much of a live regular file is as wanted."""
+        if self._in_place:
+            return self._recorded(entry, live)
+        return self._looks_same(entry, live, dir_fd)
+
+    def _recorded(self, entry: Entry, live: os.stat_result) -> Same:
+        head = self._head.get(entry.inode)
+        if head is None or head.state != State.OK or entry.state == State.UNREAD:
+            return Same.NO
+        unmoved = (
+            head.ino % (1 << 64) == live.st_ino
+            and head.size == live.st_size
+            and (head.mtime_s, head.mtime_nsec) == divmod(live.st_mtime_ns, SECOND)
+            and (head.ctime_s, head.ctime_nsec) == divmod(live.st_ctime_ns, SECOND)
+        )
+        if not unmoved or head.content != entry.content or head.size != entry.size:
+            return Same.NO
+        shown = ("mode", "uid", "gid", "flags", "xattr", "mtime_s", "mtime_nsec")
+        if all(getattr(head, name) == getattr(entry, name) for name in shown):
+            return Same.ALL
+        return Same.BYTES
+
+    def _looks_same(self, entry: Entry, live: os.stat_result, dir_fd: int) -> Same:
+        if live.st_size != entry.size:
+            return Same.NO
+        if (entry.mtime_s, entry.mtime_nsec) != divmod(live.st_mtime_ns, SECOND):
+            return Same.NO
+        if live.st_blocks * 512 < live.st_size and not self._reads_same(entry, dir_fd):
+            return Same.NO
+        return Same.BYTES
+
+    def _reads_same(self, entry: Entry, dir_fd: int) -> bool:
+        try:
+            places = view.places(self._repository.catalog, entry.content)
+            fd = open_file(entry.name, dir_fd)
+        except (OSError, DamageError):
+            return False
+        try:
+            offset = 0
+            for place in places:
+                if place.kind == ExtentKind.BLOCK:
+                    data = os.pread(fd, place.length, offset)
+                    if len(data) != place.length or block_digest(data) != place.digest:
+                        return False
+                elif not self._is_zero(fd, offset, place.length):
+                    return False
+                offset += place.length
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def _is_zero(fd: int, offset: int, length: int) -> bool:
+        """Whether a range reads as zeros; holes are not read."""
+        end = offset + length
+        while offset < end:
+            try:
+                offset = os.lseek(fd, offset, os.SEEK_DATA)
+            except OSError:
+                return True
+            if offset >= end:
+                return True
+            data = os.pread(fd, min(1 << 20, end - offset), offset)
+            if not data or data.strip(b"\0"):
+                return False
+            offset += len(data)
+        return True

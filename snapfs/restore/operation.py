@@ -1,0 +1,232 @@
+"""`restore`: choose what is wanted, take a safety snapshot, write it.
+
+One read transaction spans the whole run, so that a snapshot deleted meanwhile is restored to its end;
+``locks/gc`` is held shared, so that no pack goes away.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from snapfs import faults
+from snapfs.catalog import rows, view
+from snapfs.errors import NotFoundError, SnapfsError, UsageError
+from snapfs.fs.rules import Rules
+from snapfs.materialize import owners
+from snapfs.materialize.apply import materialize
+from snapfs.materialize.wanted import (
+    MaterializeOptions,
+    MaterializeResult,
+    Overwrite,
+    Source,
+    WantedDir,
+)
+from snapfs.model.snapshot import Root, Snapshot
+from snapfs.progress import NullProgress, Progress
+from snapfs.repository.locks import GC
+from snapfs.repository.opened import Repository
+from snapfs.repository.runs import recorded
+from snapfs.restore.known import KnownFiles
+from snapfs.restore.options import OwnerRule, RestoreOptions, RestorePlan, RestoreResult
+from snapfs.restore.protect import Protection
+from snapfs.restore.safety import take_safety
+from snapfs.restore.selection import Filter, Selection
+
+
+def plan_restore(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    *,
+    progress: Progress,
+) -> RestorePlan:
+    """Count what `restore` would do, by doing it without writing."""
+    done = _write(
+        repository, root, snapshot, replace(options, dry_run=True), progress=NullProgress()
+    )
+    return RestorePlan(
+        _target(root, options),
+        done.created,
+        done.overwritten,
+        done.deleted,
+        done.left_alone + done.unchanged,
+        done.written_bytes,
+    )
+
+
+def restore(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    *,
+    progress: Progress,
+) -> RestoreResult:
+    """Write a snapshot, or a part of it.
+
+    Raises UsageError (no target, target not empty), NotFoundError (no such path), StorageFullError,
+    SnapfsError if the safety snapshot cannot be complete: then nothing was changed.
+    """
+    started_ns = repository.clock.now_ns()
+    target = _target(root, options)
+    with recorded(repository, options.command_line, root.id) as note:
+        note.silent = not options.in_place or options.dry_run
+        safety: Snapshot | None = None
+        if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
+            safety = take_safety(repository, root, snapshot, options, progress=progress)
+            faults.point("restore.safety-taken")
+        done = _write(repository, root, snapshot, options, progress=progress)
+        note.exit = 3 if done.problems else 0
+        note.summary = (
+            f"{snapshot.name}: {done.created} created, {done.overwritten} overwritten, "
+            f"{done.deleted} deleted"
+        )
+        return RestoreResult(
+            target=target,
+            snapshot=snapshot,
+            created=done.created,
+            overwritten=done.overwritten,
+            deleted=done.deleted,
+            left_alone=done.left_alone,
+            unchanged=done.unchanged,
+            written_bytes=done.written_bytes,
+            safety=safety,
+            problems=done.problems,
+            duration_ns=repository.clock.now_ns() - started_ns,
+        )
+
+
+def _target(root: Root, options: RestoreOptions) -> bytes:
+    if options.in_place:
+        if root.path is None:
+            raise UsageError(f"{root.label} is a stream without a directory", hint="give --to DIR")
+        return root.path
+    if options.to is None:
+        raise UsageError("restore needs a target", hint="give --to DIR or --in-place")
+    return options.to
+
+
+def _write(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    *,
+    progress: Progress,
+) -> MaterializeResult:
+    target = _target(root, options)
+    _check_target(repository, target, options)
+    catalog = repository.catalog
+    with ExitStack() as stack:
+        stack.enter_context(repository.locks.hold(GC, exclusive=False))
+        stack.enter_context(catalog.read())
+        row = rows.root(catalog, root.id)
+        kept = rows.snapshot_row(catalog, snapshot.id)
+        if row is None or row.inode_id is None or kept is None:
+            raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+        at = None if row.head_id == snapshot.id else snapshot.id
+        chosen = Filter(options.include, options.exclude)
+        selection = Selection(catalog, row.inode_id, at, chosen, progress=progress)
+        known = KnownFiles(repository, in_place=options.in_place)
+        selection.on_directory = known.enter
+        wanted = _wanted(selection, snapshot, options)
+        first = next(wanted, None)
+        if first is None:
+            raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
+        progress.phase("restoring")
+        faults.point("restore.planned")
+        prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
+        protection = Protection(
+            Rules.from_text(kept.rules), chosen, target, prefix, _repository_id(repository)
+        )
+        return materialize(
+            target,
+            _chain(first, wanted),
+            Source(
+                repository.path,
+                lambda ids: _locate(repository, ids),
+                view.Linked(catalog, everything=not options.paths),
+            ),
+            MaterializeOptions(
+                overwrite=_policy(options),
+                delete=options.delete,
+                sparse=options.sparse,
+                dry_run=options.dry_run,
+                owner=_owner(repository, root, options),
+                same=known.same,
+                protected=protection,
+            ),
+            progress=progress,
+        )
+
+
+def _policy(options: RestoreOptions) -> Overwrite:
+    if options.overwrite is not None:
+        return options.overwrite
+    # In place, what is known to be as wanted is not written again.
+    return Overwrite.IF_CHANGED if options.in_place else Overwrite.ALWAYS
+
+
+def _keeps(options: RestoreOptions) -> bool:
+    return options.keep_paths or options.in_place or len(options.paths) > 1
+
+
+def _wanted(
+    selection: Selection, snapshot: Snapshot, options: RestoreOptions
+) -> Iterator[WantedDir]:
+    if not options.paths:
+        return selection.content_of(b"", snapshot.name)
+    if _keeps(options):
+        return selection.at_paths(options.paths, snapshot.name, in_root=options.in_place)
+    return selection.content_of(options.paths[0], snapshot.name)
+
+
+def _chain(first: WantedDir, rest: Iterator[WantedDir]) -> Iterator[WantedDir]:
+    yield first
+    yield from rest
+
+
+def _locate(repository: Repository, contents: Sequence[int]) -> dict[int, list[view.Place]]:
+    return view.places_of(repository.catalog, contents)
+
+
+def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owners.OwnerRule:
+    if options.owner == OwnerRule.NONE:
+        return owners.OwnerRule.nobody()
+    if options.owner == OwnerRule.NAME:
+        users, groups = repository.owners(root.id)
+        return owners.OwnerRule.by_name(users=users, groups=groups)
+    return owners.OwnerRule()
+
+
+def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:
+    name = os.fsdecode(target)
+    real = os.path.realpath(target)
+    own = os.path.realpath(repository.path)
+    if real == own or real.startswith(own + b"/"):
+        raise UsageError(f"{name} lies in the repository", subject=name, hint="name another target")
+    if options.in_place or options.overwrite is not None:
+        return
+    try:
+        with os.scandir(target) as entries:
+            if next(entries, None) is not None:
+                raise UsageError(
+                    f"{name} is not empty",
+                    subject=name,
+                    hint="give --overwrite always|if-changed|if-newer|never",
+                )
+    except FileNotFoundError:
+        return
+    except NotADirectoryError as error:
+        raise UsageError(f"{name} is no directory", subject=name) from error
+    except OSError as error:
+        raise SnapfsError(f"{name} cannot be read: {error.strerror}", subject=name) from error
+
+
+def _repository_id(repository: Repository) -> tuple[int, int]:
+    st = os.fstat(repository.fd)
+    return st.st_dev, st.st_ino

@@ -1,0 +1,70 @@
+"""What a restore never deletes, although the snapshot does not have it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from snapfs.fs.matching import DirRules, RuleMatcher
+from snapfs.fs.rules import Rules
+from snapfs.restore.selection import Filter
+from snapfs.tree.state import join
+
+
+class Protection:
+    """Excluded entries (by the snapshot's rules, or those of the restore) and the repository."""
+
+    def __init__(
+        self,
+        rules: Rules,
+        chosen: Filter,
+        target: bytes,
+        prefix: bytes,
+        repository: tuple[int, int],
+    ) -> None:
+        """``prefix`` is the path from the root of what lands in ``target``."""
+        self._rules = rules
+        self._matcher = RuleMatcher(rules)
+        self._filter = chosen
+        self._target = target
+        self._prefix = tuple(prefix.split(b"/")) if prefix else ()
+        self._repository = repository
+        self._last: tuple[tuple[bytes, ...], DirRules | None] | None = None
+
+    def __call__(self, parts: tuple[bytes, ...], name: bytes, is_dir: bool) -> bool:
+        """Whether the live entry ``name`` in the directory ``parts`` below the target stays."""
+        live = os.path.join(self._target, *parts, name)
+        if is_dir and self._is_repository(live):
+            return True
+        here = self._prefix + tuple(parts)
+        if not self._filter.empty:
+            path = join(b"/".join(here), name)
+            if self._filter.excluded(path, is_dir) or not self._filter.included(path, is_dir):
+                return True
+        rules = self._rules_of(here)
+        return rules is not None and rules.excluded(name, is_dir, self._size(live, is_dir))
+
+    def _rules_of(self, parts: tuple[bytes, ...]) -> DirRules | None:
+        if self._last is not None and self._last[0] == parts:
+            return self._last[1]
+        rules = self._matcher.top(None, ())
+        for depth, name in enumerate(parts):
+            rules = self._matcher.enter(rules, name, b"/".join(parts[: depth + 1]), None, ())
+        self._last = (parts, rules)
+        return rules
+
+    def _is_repository(self, live: bytes) -> bool:
+        try:
+            st = os.lstat(live)
+        except OSError:
+            return False
+        return (st.st_dev, st.st_ino) == self._repository
+
+    def _size(self, live: bytes, is_dir: bool) -> int:
+        if self._rules.larger_than is None or is_dir:
+            return 0
+        try:
+            st = os.lstat(live)
+        except OSError:
+            return 1 << 62  # cannot be examined: keep it
+        return st.st_size if stat.S_ISREG(st.st_mode) else 0

@@ -1,0 +1,68 @@
+"""The safety snapshot: what is about to be overwritten or deleted is captured first.
+
+It is taken with the rules of the snapshot that is restored: what these leave out is neither overwritten
+nor deleted, everything else is captured, whatever rules stand now.
+"""
+
+from __future__ import annotations
+
+import os
+
+from snapfs.capture.take import TakeOptions, take
+from snapfs.catalog import rows
+from snapfs.errors import NotFoundError, SnapfsError
+from snapfs.fs.rules import Rules
+from snapfs.model.snapshot import Root, Snapshot
+from snapfs.progress import Progress
+from snapfs.repository.opened import Repository
+from snapfs.restore.options import RestoreOptions
+
+TAG = "safety"
+CHANGED = "changed while read"
+
+
+def take_safety(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    *,
+    progress: Progress,
+) -> Snapshot:
+    """Take it. Raises SnapfsError if something that is to be restored over could not be read."""
+    kept = rows.snapshot_row(repository.catalog, snapshot.id)
+    if kept is None or root.path is None:
+        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        taken = take(
+            repository,
+            root,
+            fd,
+            Rules.from_text(kept.rules),
+            TakeOptions(message=f"before restore of {snapshot.name}", tags=(TAG,)),
+            progress=progress,
+        )
+    finally:
+        os.close(fd)
+    made = taken.snapshot
+    assert made is not None
+    for problem in rows.problems(repository.catalog, made.id):
+        if problem.what != CHANGED and _concerned(problem.path, options.paths):
+            name = os.fsdecode(problem.path)
+            raise SnapfsError(
+                f"the safety snapshot {made.name} is not complete ({name}: {problem.what}), so "
+                "nothing was restored",
+                subject=name,
+                hint="mend that, or give --no-safety",
+            )
+    return made
+
+
+def _concerned(path: bytes, tops: tuple[bytes, ...]) -> bool:
+    if not tops:
+        return True
+    return any(
+        not top or path == top or path.startswith(top + b"/") or top.startswith(path + b"/")
+        for top in tops
+    )

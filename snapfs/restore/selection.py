@@ -1,0 +1,241 @@
+"""Which part of a snapshot is wanted, as directories in depth-first preorder for `materialize`.
+
+Every directory that is read as a whole is checked against the digest that its parent, or the snapshot,
+has of it: SQLite's own check misses half of all flipped bits.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from snapfs.blocks.treedigest import tree_digest
+from snapfs.catalog import view
+from snapfs.catalog.database import Catalog
+from snapfs.errors import NotFoundError
+from snapfs.fs.matching import DirRules, RuleMatcher
+from snapfs.fs.rules import RuleLine, Rules
+from snapfs.materialize.wanted import Part, WantedDir
+from snapfs.model.entry import Entry
+from snapfs.model.kinds import Kind, State
+from snapfs.progress import Problem, Progress
+from snapfs.tree.state import join
+
+
+class Filter:
+    """``--include`` and ``--exclude`` of a restore, in the language of the rules."""
+
+    def __init__(self, include: Sequence[bytes], exclude: Sequence[bytes]) -> None:
+        self._include = _matcher(include)
+        self._exclude = _matcher(exclude)
+
+    @property
+    def empty(self) -> bool:
+        return self._include is None and self._exclude is None
+
+    def excluded(self, path: bytes, is_dir: bool) -> bool:
+        """Whether the path, or a directory above it, is left out."""
+        return self._exclude is not None and _hit(self._exclude, path, is_dir)
+
+    def included(self, path: bytes, is_dir: bool) -> bool:
+        """Whether the path, or a directory above it, is asked for."""
+        return self._include is None or _hit(self._include, path, is_dir)
+
+    @property
+    def picks(self) -> bool:
+        """Whether only some entries are wanted, so that directories are ways to them."""
+        return self._include is not None
+
+
+def _matcher(patterns: Sequence[bytes]) -> RuleMatcher | None:
+    if not patterns:
+        return None
+    lines = tuple(RuleLine(pattern, "option") for pattern in patterns)
+    return RuleMatcher(Rules(patterns=lines, standing=()))
+
+
+def _hit(matcher: RuleMatcher, path: bytes, is_dir: bool) -> bool:
+    rules: DirRules | None = matcher.top(None, ())
+    parts = path.split(b"/")
+    for depth, name in enumerate(parts):
+        last = depth == len(parts) - 1
+        if rules is None:
+            return False
+        if rules.excluded(name, is_dir if last else True, 0):
+            return True
+        if not last:
+            rules = matcher.enter(rules, name, b"/".join(parts[: depth + 1]), None, ())
+    return False
+
+
+class Selection:
+    """The wanted part of one snapshot."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        root_inode: int,
+        at: int | None,
+        chosen: Filter,
+        *,
+        progress: Progress,
+    ) -> None:
+        self._catalog = catalog
+        self._root = root_inode
+        self._at = at
+        self._filter = chosen
+        self._progress = progress
+        self.on_directory: Callable[[Entry], None] | None = None
+        self._needed: set[bytes] = set()
+
+    def find(self, path: bytes, where: str) -> Entry:
+        """The entry at a path from the root; raises NotFoundError."""
+        entry = view.lookup(self._catalog, self._root, path, self._at)
+        if entry is None:
+            name = os.fsdecode(path)
+            raise NotFoundError(
+                f"{where} has no {name!r}", subject=name, hint="snapfs ls shows what it has"
+            )
+        return entry
+
+    # --- shapes --------------------------------------------------------------------------------
+
+    def content_of(self, path: bytes, where: str) -> Iterator[WantedDir]:
+        """One directory whose content lands in the target, or one file as target/NAME."""
+        entry = self.find(path, where)
+        if entry.kind == Kind.DIR:
+            self._prepare(entry, path)
+            yield from self._tree(entry, path, 0)
+            return
+        yield WantedDir(0, self._plain(path), [entry._replace(name=path.rpartition(b"/")[2])],
+                        Part.HOLDER)  # fmt: skip
+
+    def at_paths(self, paths: Sequence[bytes], where: str, *, in_root: bool) -> Iterator[WantedDir]:
+        """Several paths, each below the target as it is below the root.
+
+        ``in_root``: the target is the root itself, so that directories on the way are its own.
+        """
+        tops = _outermost(paths)
+        if b"" in tops:
+            yield from self.content_of(b"", where)
+            return
+        for path in tops:
+            self.find(path, where)
+        yield from self._way(b"", tops, 0, in_root)
+
+    def _plain(self, path: bytes) -> Entry:
+        """A directory that is only there to hold what is restored."""
+        above = path.rpartition(b"/")[0]
+        found = view.lookup(self._catalog, self._root, above, self._at)
+        assert found is not None
+        return found
+
+    def _way(
+        self, path: bytes, tops: Sequence[bytes], depth: int, in_root: bool
+    ) -> Iterator[WantedDir]:
+        """A directory that only leads to what is wanted, and what is wanted below it."""
+        # No recursion over the depth of the tree: a stack of (path, tops below it, depth).
+        stack: list[tuple[bytes, list[bytes], int]] = [(path, list(tops), depth)]
+        while stack:
+            here, below, level = stack.pop()
+            entry = self.find(here, "snapshot")
+            names = sorted({_next_part(here, top) for top in below})
+            children = []
+            inner: list[tuple[bytes, list[bytes], int]] = []
+            whole: list[tuple[Entry, bytes]] = []
+            for name in names:
+                child_path = join(here, name)
+                child = self.find(child_path, "snapshot")._replace(name=name)
+                children.append(child)
+                if child_path in below:
+                    whole.append((child, child_path))
+                else:
+                    inner.append(
+                        (
+                            child_path,
+                            [t for t in below if t.startswith(child_path + b"/")],
+                            level + 1,
+                        )
+                    )
+            part = Part.HOLDER if level == 0 and not in_root else Part.WAY
+            yield WantedDir(level, entry, children, part)
+            for child, child_path in whole:
+                if child.kind == Kind.DIR:
+                    self._prepare(child, child_path)
+                    yield from self._tree(child, child_path, level + 1)
+            stack.extend(reversed(inner))
+
+    # --- whole directories ---------------------------------------------------------------------
+
+    def _prepare(self, top: Entry, path: bytes) -> None:
+        """With ``--include``, find the directories that lead to something wanted."""
+        if not self._filter.picks:
+            return
+        for found, entry in view.walk(self._catalog, top, self._at, path):
+            if self._filter.included(found, entry.kind == Kind.DIR):
+                above = found.rpartition(b"/")[0]
+                while above not in self._needed:
+                    self._needed.add(above)
+                    above = above.rpartition(b"/")[0]
+
+    def _tree(self, top: Entry, path: bytes, depth: int) -> Iterator[WantedDir]:
+        stack: list[tuple[Entry, bytes, int]] = [(top, path, depth)]
+        while stack:
+            entry, here, level = stack.pop()
+            children = self._children(entry, here)
+            if self.on_directory is not None:
+                self.on_directory(entry)
+            part = Part.WHOLE
+            if self._filter.picks and here and not self._filter.included(here, True):
+                part = Part.WAY
+            elif self._filter.picks and not here:
+                part = Part.WAY
+            yield WantedDir(level, entry, children, part)
+            directories = [child for child in children if child.kind == Kind.DIR]
+            stack.extend(
+                (child, join(here, child.name), level + 1) for child in reversed(directories)
+            )
+
+    def _children(self, entry: Entry, here: bytes) -> Sequence[Entry]:
+        found = view.children_with_digests(self._catalog, entry.inode, self._at)
+        self._check(entry, here, found)
+        children = [child for child, _ in found]
+        if self._filter.empty:
+            return children
+        return [child for child in children if self._chosen(child, join(here, child.name))]
+
+    def _chosen(self, child: Entry, path: bytes) -> bool:
+        is_dir = child.kind == Kind.DIR
+        if self._filter.excluded(path, is_dir):
+            return False
+        return self._filter.included(path, is_dir) or (is_dir and path in self._needed)
+
+    def _check(self, entry: Entry, here: bytes, found: Iterable[tuple[Entry, bytes]]) -> None:
+        if entry.tree_digest is None:
+            return
+        digest = tree_digest(
+            (
+                child.name, child.kind, child.mode, child.uid, child.gid, child.flags, child.xattr,
+                child.size, child.mtime_s, child.mtime_nsec, child.rdev, child.target, content,
+                1 if child.state == State.UNREAD else 0,
+            )
+            for child, content in found
+        )  # fmt: skip
+        if digest != entry.tree_digest:
+            self._progress.problem(
+                Problem(here, 0, "the catalog is damaged here: run snapfs verify")
+            )
+
+
+def _outermost(paths: Sequence[bytes]) -> list[bytes]:
+    """The paths without those that lie below another of them."""
+    chosen: list[bytes] = []
+    for path in sorted(set(paths), key=lambda one: one.split(b"/")):
+        if not any(path == top or path.startswith(top + b"/") or not top for top in chosen):
+            chosen.append(path)
+    return chosen
+
+
+def _next_part(above: bytes, path: bytes) -> bytes:
+    rest = path[len(above) + 1 :] if above else path
+    return rest.split(b"/", 1)[0]
