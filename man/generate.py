@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import enum
 import inspect
+import itertools
 import re
 import sys
 import types
@@ -21,7 +22,7 @@ from typing import Any
 from snapfs import __version__
 from snapfs.cli.frame import commands
 from snapfs.cli.frame.command import Command, Example, Family
-from snapfs.cli.frame.dispatch import load
+from snapfs.cli.frame.running import load, load_all
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import Param, params_of
 from snapfs.cli.render.schemas import SCHEMAS, Schema
@@ -33,15 +34,16 @@ _COMMON = {param.field for param in params_of(Changing)}
 def pages() -> dict[str, str]:
     """File name and text of every generated page."""
     made = {
-        f"snapfs-{listed.name}.1": command_page(listed, load(listed))
+        f"snapfs-{listed.name}.1": command_page(listed, load(listed), load_all(listed))
         for listed in commands.COMMANDS
     }
     return {**made, "snapfs-json.5": json_page()}
 
 
-def command_page(listed: commands.Listed, loaded: Command[Any] | Family) -> str:
+def command_page(
+    listed: commands.Listed, loaded: Command[Any] | Family, members: dict[str, Command[Any]]
+) -> str:
     """The page of one command, with the commands of a family as sections."""
-    members = {"": loaded} if isinstance(loaded, Command) else dict(loaded.commands)
     lines = [
         _title(f"snapfs-{listed.name}", 1),
         ".SH NAME",
@@ -119,9 +121,7 @@ end has them exactly, in base64; where there is no such key the text is exact.""
 
 def _users(schema: Schema) -> Iterator[str]:
     for listed in (commands.START, *commands.COMMANDS):
-        loaded = load(listed)
-        members = {"": loaded} if isinstance(loaded, Command) else loaded.commands
-        for name, member in members.items():
+        for name, member in load_all(listed).items():
             if schema.name in member.schemas:
                 yield f"snapfs {listed.name} {name}".strip().removesuffix(" start")
 
@@ -133,7 +133,7 @@ def _fields(kind: type, nested: dict[type, None]) -> list[str]:
     for field in dataclasses.fields(kind):
         name, shape = json_key(field.name), json_type(field.name, hints[field.name], nested)
         about = abouts.get(field.name, "")
-        lines += [".TP", f".BR {_text(name)} \" ({_text(shape)})\"", _text(about) or "\\&"]
+        lines += [".TP", f'.BR {_text(name)} " ({_text(shape)})"', _text(about) or "\\&"]
     return lines
 
 
@@ -169,7 +169,7 @@ def field_texts(kind: type) -> dict[str, str]:
     tree = ast.parse(inspect.cleandoc(inspect.getsource(kind)))
     body = typing.cast(ast.ClassDef, tree.body[0]).body
     texts: dict[str, str] = {}
-    for field, below in zip(body, body[1:], strict=False):
+    for field, below in itertools.pairwise(body):
         if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
             name, text = typing.cast(ast.Name, field.target).id, below.value
             texts[name] = " ".join(str(typing.cast(ast.Constant, text).value).split())
@@ -247,7 +247,7 @@ def _start(text: str) -> str:
 
 
 def _title(name: str, section: int) -> str:
-    return f'.TH {name.upper()} {section} "" "snapfs {__version__}" "snapfs manual"'
+    return f'.TH {name.upper()} {section} "" "snapfs {__version__}" "snapfs manual"\n.nh'
 
 
 def main() -> int:

@@ -21,7 +21,9 @@ class Problem:
 class Progress(Protocol):
     """Receives what an operation has to say. Calls must be cheap; none may raise."""
 
-    def phase(self, name: str, *, entries: int | None = None, total_bytes: int | None = None) -> None:
+    def phase(
+        self, name: str, *, entries: int | None = None, total_bytes: int | None = None
+    ) -> None:
         """A new phase begins, with its totals if they are known."""
 
     def advance(self, *, entries: int = 0, read_bytes: int = 0) -> None:
@@ -37,7 +39,9 @@ class Progress(Protocol):
 class NullProgress:
     """Says nothing."""
 
-    def phase(self, name: str, *, entries: int | None = None, total_bytes: int | None = None) -> None:
+    def phase(
+        self, name: str, *, entries: int | None = None, total_bytes: int | None = None
+    ) -> None:
         return
 
     def advance(self, *, entries: int = 0, read_bytes: int = 0) -> None:

@@ -15,16 +15,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, NamedTuple
 
 from snapfs.errors import SnapfsError, WorkerDiedError
 
-
 _MESSAGE = 0
 _ANSWER = 1
+_END = object()
 
 
 class Question(NamedTuple):
@@ -41,7 +42,7 @@ class Worker:
         with theirs:
             # -P: the working directory may be the very tree under snapshot and must never be
             # searched for modules.
-            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+            self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -65,7 +66,7 @@ class Worker:
         Raises WorkerDiedError if the worker is gone.
         """
         try:
-            ok, value = pickle.loads(self.connection.recv_bytes())  # noqa: S301 - our own child
+            ok, value = pickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError) as error:
             raise WorkerDiedError("a worker process ended before its work was done") from error
         if ok is None:
@@ -109,28 +110,42 @@ def ready(workers: Sequence[Worker], timeout_s: float | None = None) -> Iterator
 
 
 class _Parent:
-    """A worker's view of its parent. Messages that come before an answer wait their turn."""
+    """A worker's view of its parent.
+
+    A thread takes messages off the pipe as they come: parent and worker may both be in the middle of
+    sending something larger than the pipe holds, and would otherwise wait for each other for ever.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._waiting: deque[Any] = deque()
+        self._messages: SimpleQueue[Any] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
+        Thread(target=self._listen, daemon=True).start()
 
     def next_message(self) -> Any:
-        if self._waiting:
-            return self._waiting.popleft()
-        return self._receive()[1]
+        """Raises EOFError once the pipe has ended."""
+        return self._get(self._messages)
 
     def ask(self, value: object) -> Any:
         self.connection.send_bytes(pickle.dumps((None, value), protocol=5))
-        while True:
-            tag, received = self._receive()
-            if tag == _ANSWER:
-                return received
-            self._waiting.append(received)
+        return self._get(self._answers)
 
-    def _receive(self) -> tuple[int, Any]:
-        tag, value = pickle.loads(self.connection.recv_bytes())  # noqa: S301 - our own parent
-        return tag, value
+    @staticmethod
+    def _get(queue: SimpleQueue[Any]) -> Any:
+        found = queue.get()
+        if found is _END:
+            raise EOFError
+        return found
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                tag, value = pickle.loads(self.connection.recv_bytes())
+            except (EOFError, OSError):
+                self._messages.put(_END)
+                self._answers.put(_END)
+                return
+            (self._answers if tag == _ANSWER else self._messages).put(value)
 
 
 _parent: list[_Parent] = []

@@ -7,12 +7,14 @@ orphans until a snapshot uses them. Unfinished files are removed if the lock of 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from snapfs.blocks.packreader import PackReader
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import BLOCK_TYPES, PACK_TYPES, SEGMENT_TYPES, RowBlock
 from snapfs.catalog.database import Catalog
+from snapfs.catalog.stage import stage_packs
 from snapfs.errors import SnapfsError
 from snapfs.repository.changes import change
 from snapfs.repository.opened import Repository
@@ -24,6 +26,17 @@ def remove_unfinished(repository: Repository, root_id: int) -> None:
     for name in repository.backend.names("packs"):
         if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
             repository.backend.remove(f"packs/{name}")
+
+
+def give_back(repository: Repository, root_id: int, *, all_packs: bool) -> None:
+    """After a failed run: remove its unfinished packs, and with ``all_packs`` (the disk is full)
+    the finished ones that it has told of as well. Trouble in doing so is not told: the run failed.
+    """
+    with suppress(SnapfsError):
+        remove_unfinished(repository, root_id)
+        if all_packs:
+            for name in stage_packs(repository.catalog):
+                repository.backend.remove(f"packs/{name}")
 
 
 def adopt_packs(repository: Repository) -> int:

@@ -202,7 +202,7 @@ class FileReader:
     ) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
         """Digest, size and extents of what is in the file now."""
         if size <= WHOLE_MAX and before is None:
-            data = os.pread(fd, size + 1, 0)
+            data = _read(fd, size + 1)
             if len(data) == size:
                 return self._whole(fd, data)
             before = os.fstat(fd)
@@ -210,7 +210,7 @@ class FileReader:
         if size == 0:
             return None, 0, None
         if size <= WHOLE_MAX:
-            return self._whole(fd, os.pread(fd, size, 0))
+            return self._whole(fd, _read(fd, size))
         return self._large(fd, size, before)
 
     def _whole(self, fd: int, data: bytes) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
@@ -303,6 +303,20 @@ class FileReader:
         for data, digest in held:
             if digest not in stored:
                 self._sink.add(digest, data)
+
+
+def _read(fd: int, size: int) -> bytes:
+    """Up to ``size`` bytes from the start; fewer only if the file ends there.
+
+    A read that stops short may stand before a bad sector: only the next one tells.
+    """
+    data = os.pread(fd, size, 0)
+    while len(data) < size - 1:
+        more = os.pread(fd, size - len(data), len(data))
+        if not more:
+            break
+        data += more
+    return data
 
 
 def _sparse(fd: int, size: int) -> bool:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from stat import S_IFMT, S_IMODE
@@ -20,10 +22,11 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import Lost, Stage
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.fingerprint import Fingerprint
+from snapfs.fs.fingerprint import SLICE, Fingerprint, Glance, glance
 from snapfs.fs.handles import proc_child
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.matching import DirRules, RuleMatcher
+from snapfs.fs.rules import IGNORE_FILE
 from snapfs.fs.temporary import is_temporary
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
@@ -35,8 +38,10 @@ DEVICES = (int(Kind.CHAR), int(Kind.BLOCK))
 SECOND = 1_000_000_000
 RACY_MTIME_NS = 60 * SECOND
 RACY_CTIME_NS = 2_500_000_000
-SLICE = 8192
-"""Entries that are held at once: a directory of a million names is walked in slices."""
+PRELOADED_DIRECTORIES = 100_000
+"""Up to here the directories of the head are read in one query, about 25 MB; else one by one."""
+FLUSH_ROWS = 8192
+FS_ENCODING = sys.getfilesystemencoding()
 TEMPORARY_START = b".snapfs-tmp-"
 
 _kinds = {fmt: int(kind) for fmt, kind in KIND_OF_FORMAT.items()}
@@ -104,7 +109,7 @@ class _Frame:
     """A directory the walk stands in."""
 
     __slots__ = (
-        "by_kind", "by_name", "dirty", "fingerprint", "has_path", "high", "inode", "known", "low",
+        "above_rules", "by_kind", "by_name", "dirty", "fingerprint", "has_path", "high", "inode", "known", "low",
         "name", "parent", "refresh", "rules", "seq", "st", "state", "todo",
     )  # fmt: skip
 
@@ -118,6 +123,7 @@ class _Frame:
         self.seq = 0
         self.st: os.stat_result = None  # type: ignore[assignment]
         self.rules: DirRules | None = None
+        self.above_rules: DirRules | None = None
         self.state = OK
         self.dirty = False
         self.refresh = False
@@ -162,7 +168,13 @@ class Scanner:
         self._lost: list[Lost] = []
         self._paths: list[tuple[int, bytes]] = []
         self._post = 0
-        self._rules_digest = matcher.rules.digest()
+        rules = matcher.rules
+        self._rules_digest = rules.digest()
+        self._ruled = (
+            bool(rules.patterns or rules.caches or rules.if_present or rules.standing)
+            or rules.larger_than is not None
+        )
+        self._directories: dict[tuple[int, bytes], tuple[int, int | None, int]] | None = None
         self._stack: DirStack
         self._frames: list[_Frame] = []
 
@@ -179,6 +191,8 @@ class Scanner:
         top.known = root_known
         top.seq = self._take(1)
         self._count(st)
+        if root_inode is not None:
+            self._preload(root_inode)
         with DirStack(self.root_fd) as self._stack:
             self._frames = [top]
             self._enter(top)
@@ -191,6 +205,13 @@ class Scanner:
                     self._descend(frame, *item)
         self._flush()
         return self.totals
+
+    def _preload(self, root_inode: int) -> None:
+        rows = self.catalog.execute(
+            sql.SCAN_DIRS, {"root_inode": root_inode, "most": PRELOADED_DIRECTORIES + 1}
+        ).fetchall()
+        if len(rows) <= PRELOADED_DIRECTORIES:
+            self._directories = {(row[0], row[1]): row[2:] for row in rows}
 
     def _descend(self, above: _Frame, name: bytes, seq: int, known: Any, st: Any) -> None:
         """Go into a subdirectory; ``seq`` is 0 for one whose identity is settled."""
@@ -212,6 +233,7 @@ class Scanner:
                 frame.inode = known[1]
             frame.known = known
         frame.seq = seq
+        frame.above_rules = above.rules
         self._frames.append(frame)
         self._enter(frame)
 
@@ -243,15 +265,15 @@ class Scanner:
     def _enter(self, frame: _Frame) -> None:
         fd = self._stack.fd
         try:
-            names = sorted(map(os.fsencode, os.listdir(fd)))
+            names = sorted([name.encode(FS_ENCODING, "surrogateescape") for name in os.listdir(fd)])
         except OSError as error:
             self._unlisted(frame, error)
             return
         if frame.name is None:
             frame.rules = self.matcher.top(fd, names)
-        else:
+        elif self._ruled or frame.above_rules is not None or IGNORE_FILE in names:
             frame.rules = self.matcher.enter(
-                self._frames[-2].rules, frame.name, self._stack.path(), fd, names
+                frame.above_rules, frame.name, self._stack.path(), fd, names
             )
         if frame.name is not None and self._is_border(frame):
             names = []
@@ -296,7 +318,7 @@ class Scanner:
     def _all_new(self, frame: _Frame, fd: int, names: list[bytes]) -> None:
         """A directory that nothing is known of: every child is staged."""
         mark = Fingerprint(self._digest(frame))
-        add = mark.adder()
+        add = mark.add
         parent = frame.key
         first = self.stage.first
         exact = not self.options.relaxed
@@ -305,10 +327,9 @@ class Scanner:
         count = 0
         sound = True
         for name, st in self._seen(frame, fd, names):
-            add(name, st)
+            if exact:
+                add(name, st)
             count += 1
-            if count % SLICE == 0:
-                mark.drain()
             seq = self.totals.next_seq
             self.totals.next_seq = seq + 1
             self._count(st)
@@ -325,53 +346,62 @@ class Scanner:
 
     def _compare(self, frame: _Frame, fd: int, names: list[bytes]) -> None:
         """A directory that the head has: see whether any child could have changed."""
-        known = frame.known
-        exact = not (self.options.relaxed or self.options.checksum)
-        stored = known.fingerprint if known is not None else None
-        kept: list[tuple[bytes, os.stat_result]] | None = []
-        if exact:
-            mark = Fingerprint(self._digest(frame))
-            add = mark.adder()
-            count = 0
-            for name, st in self._seen(frame, fd, names):
-                add(name, st)
-                count += 1
-                if kept is not None:
-                    kept.append((name, st))
-                    if count > 2 * SLICE:
-                        kept = None  # too many to hold: they are examined once more if they differ
-                if count % SLICE == 0:
-                    mark.drain()
-            value = mark.value()
-            frame.fingerprint = value
-            if stored is not None and stored == value and kept is not None:
-                self._confirmed(frame, kept)
+        stored = frame.known.fingerprint if frame.known is not None else None
+        if not (self.options.relaxed or self.options.checksum):
+            seen = None
+            if frame.rules is None and len(names) <= SLICE and not _has_temporary(names):
+                seen = glance(fd, names, self._rules_digest, self.options.skip)
+            if seen is None:
+                mark = Fingerprint(self._digest(frame))
+                for name, st in self._seen(frame, fd, names):
+                    mark.add(name, st)
+                frame.fingerprint = mark.value()
+            else:
+                frame.fingerprint = seen.value
+            if stored is not None and stored == frame.fingerprint:
+                self._confirmed(frame, fd, names, seen)
                 return
-            if stored is not None and stored == value:
-                self._confirmed(frame, self._seen(frame, fd, names))
-                return
-        seen = iter(kept) if exact and kept is not None else self._seen(frame, fd, names)
-        self._merge(frame, fd, seen)
+        # What differs is examined once more, this time beside the head's rows.
+        self._merge(frame, fd, self._seen(frame, fd, names))
         frame.refresh = frame.refresh or frame.fingerprint != stored
 
-    def _confirmed(self, frame: _Frame, seen: Any) -> None:
+    def _confirmed(self, frame: _Frame, fd: int, names: list[bytes], seen: Glance | None) -> None:
         """Nothing changed here; there may still be changes further down."""
-        below: list[tuple[Any, ...]] = []
-        count = 0
-        parent = frame.key
-        for name, st in seen:
-            count += 1
-            self._count(st)
-            if st.st_mode & 0o170000 == 0o040000:
-                row = self.catalog.one(sql.SCAN_DIR, {"parent": parent, "name": name})
+        if seen is None:
+            directories = []
+            count = 0
+            for name, st in self._seen(frame, fd, names):
+                count += 1
+                self._count(st)
+                if st.st_mode & 0o170000 == 0o040000:
+                    directories.append((name, st))
+        else:
+            directories, count = seen.directories, seen.entries
+            totals = self.totals
+            totals.entries += count
+            totals.files += seen.files
+            totals.dirs += len(directories)
+            totals.total_bytes += seen.total_bytes
+        if directories:
+            parent = frame.key
+            below: list[tuple[Any, ...]] = []
+            for name, st in directories:
+                row = self._directory_row(parent, name)
                 if row is None:  # the catalog contradicts itself: look closely instead
                     frame.fingerprint = None
                     frame.refresh = True
                     continue
                 below.append((name, 0, _known_directory(name, st, row), st))
-        frame.todo = iter(below)
+            frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
+
+    def _directory_row(self, parent: int, name: bytes) -> tuple[int, int | None, int] | None:
+        """Inode, fingerprint and state of a directory of the head."""
+        if self._directories is not None:
+            return self._directories.get((parent, name))
+        row = self.catalog.one(sql.SCAN_DIR, {"parent": parent, "name": name})
+        return None if row is None else (row[0], row[1], row[2])
 
     def _merge(self, frame: _Frame, fd: int, seen: Iterator[tuple[bytes, os.stat_result]]) -> None:
         """Walk the live names and the head's side by side."""
@@ -429,9 +459,7 @@ class Scanner:
         known = frame.known
         if known is None or not self._same(known, frame.st):
             frame.refresh = True
-            if frame.name is None or known is None:
-                frame.dirty = True
-            elif not self._same_shown(known, frame.st):
+            if frame.name is None or known is None or not self._same_shown(known, frame.st):
                 frame.dirty = True
             else:
                 # ctime alone: its attributes are read again, which may show a change.
@@ -531,7 +559,7 @@ class Scanner:
             _signed(st.st_rdev) if kind in DEVICES else 0, target, content, state,
             ctime_s, ctime_nsec, _signed(st.st_dev), _signed(st.st_ino), st.st_nlink, None,
         ))  # fmt: skip
-        if len(self._rows) >= SLICE:
+        if len(self._rows) >= FLUSH_ROWS:
             self._flush()
         return state
 
@@ -586,7 +614,7 @@ class Scanner:
             above = self._frames[-1]
             above.fingerprint = None
             above.refresh = True
-        if len(self._rows) >= SLICE:
+        if len(self._rows) >= FLUSH_ROWS:
             self._flush()
 
     def _lose(self, parent: int, known: Known) -> None:
@@ -594,7 +622,7 @@ class Scanner:
         if dev == self.totals.old_root_dev:
             dev = self.totals.root_dev
         self._lost.append(Lost(parent, known.name, known.inode, known.kind, dev, known.ino))
-        if len(self._lost) >= SLICE:
+        if len(self._lost) >= FLUSH_ROWS:
             self._flush()
 
     def _flush(self) -> None:
@@ -672,6 +700,12 @@ class Scanner:
     def _child_path(self, name: bytes) -> bytes:
         above = self._stack.path()
         return above + b"/" + name if above else name
+
+
+def _has_temporary(names: list[bytes]) -> bool:
+    """Whether one of the sorted names could be a temporary file of a restore."""
+    at = bisect_left(names, TEMPORARY_START)
+    return at < len(names) and names[at].startswith(TEMPORARY_START)
 
 
 def _known_directory(name: bytes, st: os.stat_result, row: tuple[Any, ...]) -> Known:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from snapfs import faults
-from snapfs.capture.adopt import adopt_packs, remove_unfinished
+from snapfs.capture.adopt import adopt_packs, give_back, remove_unfinished
 from snapfs.capture.capture import Captured, capture
 from snapfs.capture.scan import ScanOptions
 from snapfs.capture.store import BlockStore
@@ -22,7 +22,7 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.commit import commit, record_blocks
 from snapfs.catalog.rows import RootRow, SnapshotRow
-from snapfs.errors import NotFoundError, SnapfsError, UsageError
+from snapfs.errors import NotFoundError, SnapfsError, StorageFullError, UsageError
 from snapfs.fs.machine import group_name, user_name
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.mounts import mounts_below
@@ -31,9 +31,9 @@ from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
 from snapfs.repository.changes import change, dump_if_due, heal, known_tail
 from snapfs.repository.locks import GC, root_lock
-from snapfs.repository.make import make_reserve
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import snapshot_to_json
+from snapfs.repository.reserve import make_reserve, require_room
 
 SECOND = 1_000_000_000
 
@@ -86,6 +86,8 @@ def take(
         )
         stack.enter_context(repository.locks.hold(GC, exclusive=False, wait_s=wait_s))
         faults.point("create.locked")
+        if not options.dry_run:
+            require_room(repository.fd, repository.handed, repository.name)
         heal(repository)
         if not options.dry_run:
             remove_unfinished(repository, root.id)
@@ -95,16 +97,20 @@ def take(
         name = _name(options, chain, started_ns)
         matcher = RuleMatcher(rules, problem=lambda at, error: _rule_problem(progress, at, error))
         before = _size(repository)
-        captured = capture(
-            repository.catalog,
-            row,
-            os.dup(root_fd),
-            matcher,
-            scan_options(repository, root, options, rules),
-            block_store(repository, nowhere=options.dry_run),
-            now_ns=repository.clock.now_ns(),
-            progress=progress,
-        )
+        try:
+            captured = capture(
+                repository.catalog,
+                row,
+                os.dup(root_fd),
+                matcher,
+                scan_options(repository, root, options, rules),
+                block_store(repository, nowhere=options.dry_run),
+                now_ns=repository.clock.now_ns(),
+                progress=progress,
+            )
+        except BaseException as error:
+            give_back(repository, root.id, all_packs=isinstance(error, StorageFullError))
+            raise
         faults.point("create.walked")
         if captured.totals.repository_seen:
             progress.note(f"the repository {repository.name} lies inside and is left out")

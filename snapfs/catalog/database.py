@@ -58,6 +58,10 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
         return DamageError(
             f"{path} is damaged ({text})", subject=path, hint="run snapfs rebuild-catalog"
         )
+    if name.startswith("SQLITE_CONSTRAINT"):
+        return DamageError(
+            f"{path} contradicts itself ({text})", subject=path, hint="run snapfs rebuild-catalog"
+        )
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
         return RepositoryError(f"{path} cannot be written ({text})", subject=path)
     if name.startswith("SQLITE_CANTOPEN"):
@@ -70,6 +74,12 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
             hint="run snapfs rebuild-catalog",
         )  # fmt: skip
     return RepositoryError(f"{path}: {text}", subject=path)
+
+
+def _no_room(path: bytes) -> bool:
+    """Whether the map that SQLite makes beside a WAL database might not find a block."""
+    found = os.statvfs(os.path.dirname(path) or b".")
+    return found.f_bavail * found.f_frsize < 1 << 20
 
 
 class Catalog:
@@ -99,6 +109,10 @@ class Catalog:
             if db.execute("PRAGMA synchronous").fetchone()[0] != 2:
                 raise RepositoryError(f"{self.name}: SQLite does not sync as asked")
             return db
+        wal = self.path + b"-wal"
+        merged = not os.path.exists(wal) or os.path.getsize(wal) == 0
+        if merged and _no_room(self.path):
+            return self._connect("ro&immutable=1")
         db = self._connect("ro")
         try:
             db.execute(sql.META_GET, {"key": "id"}).fetchone()
@@ -107,8 +121,7 @@ class Catalog:
             # A WAL database needs a -shm file even to be read; where none can be made (full disk,
             # read-only medium) and no -wal waits to be merged, the file alone is the whole truth.
             db.close()
-            wal = self.path + b"-wal"
-            if os.path.exists(wal) and os.path.getsize(wal) > 0:
+            if not merged:
                 raise
             return self._connect("ro&immutable=1")
 

@@ -138,6 +138,13 @@ Index(
     postgresql_where=inode.c.content_id.is_not(None),
 )
 
+Index(
+    "inode_directory",
+    inode.c.root_id,
+    sqlite_where=inode.c.kind == 2,
+    postgresql_where=inode.c.kind == 2,
+)
+
 dirent = Table(
     "dirent",
     metadata,

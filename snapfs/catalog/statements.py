@@ -12,6 +12,7 @@ from snapfs.catalog import (
     statements_read,
     statements_reclaim,
     statements_rows,
+    statements_rules,
     statements_stage,
     statements_verify,
 )
@@ -21,5 +22,6 @@ ALL: dict[str, Any] = {
     **statements_read.ALL,
     **statements_stage.ALL,
     **statements_reclaim.ALL,
+    **statements_rules.ALL,
     **statements_verify.ALL,
 }

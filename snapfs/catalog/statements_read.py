@@ -249,6 +249,7 @@ placed = block.join(segment, segment.c.id == block.c.segment_id).join(
     pack, pack.c.id == segment.c.pack_id
 )
 
+top = inode.alias("top")
 _all_names = union_all(
     select(dirent.c.inode_id),
     select(dirent_diff.c.inode_id).where(dirent_diff.c.inode_id.is_not(None)),
@@ -291,6 +292,18 @@ ALL: dict[str, Any] = {
     "SCAN_DIR": select(dirent.c.inode_id, inode.c.fingerprint, inode.c.state)
     .select_from(dirent.join(inode, inode.c.id == dirent.c.inode_id))
     .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))),
+    "SCAN_DIRS": select(
+        dirent.c.parent_id, dirent.c.name, inode.c.id, inode.c.fingerprint, inode.c.state
+    )
+    .select_from(inode.join(dirent, dirent.c.inode_id == inode.c.id))
+    .where(
+        and_(
+            inode.c.kind == DIR,
+            inode.c.root_id
+            == select(top.c.root_id).where(top.c.id == p("root_inode")).scalar_subquery(),
+        )
+    )
+    .limit(p("most")),
     "INODE_HEAD": _inode_head(),
     "INODE_AT": _inode_at(),
     "NAMES_OF_HEAD": _names_of(at=False),

@@ -34,7 +34,6 @@ from snapfs.catalog.schema import (
     attr,
     block,
     content,
-    content_block,
     dirent,
     dirent_diff,
     inode,
@@ -766,7 +765,8 @@ _read_values = (
 FILL: dict[str, Any] = {
     "STAGE_SCAN": insert(s).values({name: bindparam(name) for name in _scan_columns}),
     "STAGE_REPLAY": insert(s).values(
-        {
+        {"need": 0}
+        | {
             name: bindparam(name)
             for name in (
                 "seq",
@@ -865,9 +865,13 @@ FILL: dict[str, Any] = {
     .values(fingerprint=null()),
     # What was read through one name of a file holds for its other names.
     "SPREAD_LINKS": update(s)
-    .where(and_(s.c.nodes == 0, s.c.kind.is_not(None), linked, _same_group(s, other),
-                other.c.nodes == 1))  # fmt: skip
+    .where(
+        and_(
+            s.c.nodes == 0, s.c.kind.is_not(None), linked, _same_group(s, other), other.c.nodes == 1
+        )
+    )  # fmt: skip
     .values({name: other.c[name] for name in _read_values}),
+    "STAGE_PACK_NAMES": select(stage_pack.c.name),
     "STAGE_ROOT": select(s.c.seq).where(and_(s.c.parent.is_(None), s.c.kind == DIR)),
     "STAGE_ATTR": select(stage_attr.c.mode, stage_attr.c.uid, stage_attr.c.gid).where(
         stage_attr.c.id == p("attr")

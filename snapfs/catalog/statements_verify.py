@@ -1,15 +1,50 @@
-"""Statements that hold the catalog against its own rules, and that mend what a rebuild finds lost."""
+"""Statements of `verify` and of a rebuild: trees, contents, what damage touches, what is lost."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, exists, func, null, or_, select, update
+from sqlalchemy import (
+    and_,
+    case,
+    exists,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    union,
+    union_all,
+    update,
+)
 
-from snapfs.catalog.schema import block, content_block, inode, inode_diff, pack, segment
+from snapfs.catalog.schema import (
+    attr,
+    block,
+    content,
+    content_block,
+    dirent,
+    dirent_diff,
+    inode,
+    inode_diff,
+    pack,
+    root,
+    segment,
+    snapshot,
+    xattr,
+)
+from snapfs.catalog.statements_read import first_diff_at, names_at, no_diff_at
 from snapfs.catalog.statements_rows import p
+from snapfs.model.kinds import Kind, State
 
-_user = content_block.alias("user")
+DIR = int(Kind.DIR)
+FILE = int(Kind.FILE)
+UNREAD = int(State.UNREAD)
+EMPTY = b""
+
+# --- a rebuild ------------------------------------------------------------------------------------
+
+_using = content_block.alias("using_block")
 
 
 def _used(id_: Any) -> Any:
@@ -17,7 +52,7 @@ def _used(id_: Any) -> Any:
     return or_(
         exists(select(1).where(inode.c.content_id == id_)),
         exists(select(1).where(inode_diff.c.content_id == id_)),
-        exists(select(1).where(_user.c.block_id == id_)),
+        exists(select(1).where(_using.c.block_id == id_)),
     )
 
 
@@ -26,7 +61,7 @@ REBUILD: dict[str, Any] = {
     "LOSE_PACK": update(block)
     .where(block.c.segment_id.in_(select(segment.c.id).where(segment.c.pack_id == p("pack"))))
     .values(digest=null()),
-    "LOST_SEGMENTS": select(
+    "MISSING_SEGMENTS": select(
         segment.c.id,
         segment.c.pack_id,
         segment.c.offset,
@@ -38,9 +73,15 @@ REBUILD: dict[str, Any] = {
     .select_from(segment.join(pack, pack.c.id == segment.c.pack_id))
     .where(segment.c.id.in_(select(block.c.segment_id).where(block.c.digest.is_(None))))
     .order_by(pack.c.id, segment.c.offset),
-    "LOST_BLOCKS": select(func.count())
-    .select_from(block)
-    .where(and_(block.c.digest.is_(None), _used(block.c.id))),
+    "MISSING_BLOCKS": select(pack.c.name, func.count())
+    .select_from(
+        block.join(segment, segment.c.id == block.c.segment_id).join(
+            pack, pack.c.id == segment.c.pack_id
+        )
+    )
+    .where(and_(block.c.digest.is_(None), _used(block.c.id)))
+    .group_by(pack.c.name)
+    .order_by(pack.c.name),
     "SET_BLOCK_DIGEST": update(block)
     .where(
         and_(
@@ -52,4 +93,146 @@ REBUILD: dict[str, Any] = {
     .values(digest=p("new_digest")),
 }
 
-ALL: dict[str, Any] = {**REBUILD}
+
+# --- trees and contents ---------------------------------------------------------------------------
+
+
+def _tree_columns(name: Any, source: Any) -> list[Any]:
+    """The columns of ``blocks.treedigest.TreeChild``."""
+    return [
+        name.label("name"),
+        source.c.kind,
+        attr.c.mode,
+        attr.c.uid,
+        attr.c.gid,
+        attr.c.flags,
+        func.coalesce(xattr.c.value, literal(EMPTY)).label("xattr"),
+        source.c.size,
+        source.c.mtime_s,
+        source.c.mtime_nsec,
+        source.c.rdev,
+        func.coalesce(source.c.target, literal(EMPTY)).label("target"),
+        func.coalesce(
+            case(
+                (source.c.kind == DIR, source.c.tree_digest),
+                else_=func.coalesce(block.c.digest, content.c.digest),
+            ),
+            literal(EMPTY),
+        ).label("digest"),
+        case((source.c.state == UNREAD, 1), else_=0).label("unread"),
+    ]
+
+
+def _attached(joined: Any, source: Any) -> Any:
+    return (
+        joined.join(attr, attr.c.id == source.c.attr_id)
+        .outerjoin(xattr, xattr.c.id == attr.c.xattr_id)
+        .outerjoin(block, block.c.id == source.c.content_id)
+        .outerjoin(content, content.c.id == source.c.content_id)
+    )
+
+
+def _tree_at(names: Any) -> Any:
+    at = p("at")
+    head = select(*_tree_columns(names.c.name, inode)).select_from(
+        _attached(names.join(inode, inode.c.id == names.c.inode_id), inode)
+    )
+    old = select(*_tree_columns(names.c.name, inode_diff)).select_from(
+        _attached(
+            names.join(
+                inode_diff,
+                and_(
+                    inode_diff.c.inode_id == names.c.inode_id,
+                    inode_diff.c.snapshot_id == first_diff_at(names.c.inode_id, at),
+                ),
+            ),
+            inode_diff,
+        )
+    )
+    return union_all(head.where(no_diff_at(names.c.inode_id, at)), old).order_by("name")
+
+
+_names = names_at(
+    dirent.c.parent_id == p("parent"), dirent_diff.c.parent_id == p("parent"), p("at")
+).cte("names")
+_alone = select(literal(EMPTY).label("name"), p("inode").label("inode_id")).cte("alone")
+
+TREES: dict[str, Any] = {
+    "VERIFY_DIRECTORIES": select(inode.c.id, inode.c.tree_digest)
+    .where(inode.c.kind == DIR)
+    .order_by(inode.c.id),
+    "VERIFY_OLD_DIRECTORIES": select(
+        inode_diff.c.inode_id, inode_diff.c.tree_digest, inode_diff.c.snapshot_id
+    )
+    .where(inode_diff.c.kind == DIR)
+    .order_by(inode_diff.c.inode_id, inode_diff.c.snapshot_id),
+    "VERIFY_CHILDREN": select(*_tree_columns(dirent.c.name, inode))
+    .select_from(_attached(dirent.join(inode, inode.c.id == dirent.c.inode_id), inode))
+    .where(dirent.c.parent_id == p("parent"))
+    .order_by(dirent.c.name),
+    "VERIFY_CHILDREN_AT": _tree_at(_names),
+    "VERIFY_INODE_AT": _tree_at(_alone),
+    "VERIFY_SNAPSHOTS": select(snapshot.c.id, snapshot.c.tree_digest, root.c.inode_id)
+    .select_from(snapshot.join(root, root.c.id == snapshot.c.root_id))
+    .order_by(snapshot.c.id),
+    "VERIFY_COUNTS": select(inode.c.root_id, inode.c.kind, func.count())
+    .select_from(dirent.join(inode, inode.c.id == dirent.c.inode_id))
+    .group_by(inode.c.root_id, inode.c.kind),
+    "VERIFY_BYTES": select(inode.c.root_id, func.sum(inode.c.size))
+    .where(inode.c.kind == FILE)
+    .group_by(inode.c.root_id),
+    "VERIFY_CONTENTS": select(
+        content.c.id, content.c.digest, content.c.size, content.c.extents
+    ).order_by(content.c.id),
+    "VERIFY_CONTENT_BLOCKS": select(
+        content_block.c.seq, content_block.c.block_id, block.c.digest, block.c.length
+    )
+    .select_from(content_block.outerjoin(block, block.c.id == content_block.c.block_id))
+    .where(content_block.c.content_id == p("content"))
+    .order_by(content_block.c.seq),
+    "VERIFY_BLOCKS": select(block.c.id, block.c.digest, block.c.offset, block.c.length)
+    .where(block.c.segment_id == p("segment"))
+    .order_by(block.c.offset),
+}
+
+# --- what a damage touches ------------------------------------------------------------------------
+
+TOUCHED: dict[str, Any] = {
+    "TOUCHED_SEGMENTS": select(segment.c.id).where(segment.c.pack_id == p("pack")),
+    "TOUCHED_CONTENTS": select(content_block.c.content_id).where(
+        content_block.c.block_id == p("block")
+    ),
+    "TOUCHED_INODES": union(
+        select(inode.c.id).where(inode.c.content_id == p("content")),
+        select(inode_diff.c.inode_id).where(inode_diff.c.content_id == p("content")),
+    ),
+    # The history of an inode, and of a name: old values by snapshot, then the newest.
+    "INODE_VALUES": union_all(
+        select(inode_diff.c.snapshot_id, inode_diff.c.content_id).where(
+            inode_diff.c.inode_id == p("inode")
+        ),
+        select(null(), inode.c.content_id).where(inode.c.id == p("inode")),
+    ),
+    "NAME_VALUES": union_all(
+        select(dirent_diff.c.snapshot_id, dirent_diff.c.inode_id).where(
+            and_(dirent_diff.c.parent_id == p("parent"), dirent_diff.c.name == p("name"))
+        ),
+        select(null(), dirent.c.inode_id).where(
+            and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))
+        ),
+    ),
+    "NAMES_EVER": union(
+        select(dirent.c.parent_id, dirent.c.name).where(dirent.c.inode_id == p("inode")),
+        select(dirent_diff.c.parent_id, dirent_diff.c.name).where(
+            dirent_diff.c.inode_id == p("inode")
+        ),
+    ),
+    "ROOT_OF_INODE": union_all(
+        select(inode.c.root_id).where(inode.c.id == p("inode")),
+        select(snapshot.c.root_id)
+        .select_from(inode_diff.join(snapshot, snapshot.c.id == inode_diff.c.snapshot_id))
+        .where(inode_diff.c.inode_id == p("inode")),
+    ).limit(1),
+}
+
+ALL: dict[str, Any] = {**REBUILD, **TREES, **TOUCHED}

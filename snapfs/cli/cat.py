@@ -9,6 +9,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
+from snapfs.cli.frame.paths import path_in
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.text import reference
@@ -55,7 +56,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 hint=f"write {quote_text(arguments.place)}:PATH",
             )
         stored = states.snapshot(wanted)
-        path = states.path(wanted, stored.root)
+        path = path_in(states, wanted, stored.root)
         offset = 0
         for data in read_file(repository, stored, path):
             if invocation.json:

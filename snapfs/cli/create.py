@@ -57,11 +57,13 @@ class Arguments(Changing):
         about="leave out what matches a line of FILE; may be repeated",
     )  # fmt: skip
     exclude_caches: bool = flag(
-        "--exclude-caches", setting=True, about="leave out directories marked by CACHEDIR.TAG"
+        "--exclude-caches",
+        setting=True,
+        about="of directories marked by CACHEDIR.TAG keep only the mark",
     )
     exclude_if_present: tuple[str, ...] = option(
         "--exclude-if-present", metavar="NAME", many=True, setting=True,
-        about="leave out directories that hold NAME; may be repeated",
+        about="of directories that hold NAME keep only that; may be repeated",
     )  # fmt: skip
     exclude_larger_than: int | None = option(
         "--exclude-larger-than", metavar="SIZE", parse=parse_size, setting=True,

@@ -36,12 +36,10 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             dry_run=arguments.dry_run,
             command_line=invocation.words,
         )
-        if not (arguments.yes or arguments.dry_run):
+        if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = plan_delete(repository, snapshots)
             lines = [f"In {quote(repository.path)}:", *_lines(invocation, chosen), _gain(plan)]
-            invocation.confirm(
-                lines, f"Delete {format_count(len(snapshots), 'snapshot')}?", yes=False
-            )
+            invocation.confirm(lines, f"Delete {format_count(len(snapshots), 'snapshot')}?")
         with invocation.progress() as progress:
             result = delete(repository, snapshots, options, progress=progress)
     if invocation.json:

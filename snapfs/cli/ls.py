@@ -9,6 +9,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag
+from snapfs.cli.frame.paths import path_in
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read
@@ -40,7 +41,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         wanted = reference_or_usage(arguments.place)
         side = states.side(wanted)
-        path = states.path(wanted, side.root)
+        path = path_in(states, wanted, side.root)
         listing = list_tree(repository, side, path, recursive=arguments.recursive)
         needs_owners = arguments.long or invocation.json
         owners: Owners = repository.owners(side.root.id) if needs_owners else ({}, {})

@@ -23,7 +23,7 @@ class Arguments(Common):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     del arguments
     chosen = choose(invocation)
-    refuse_missing(chosen)
+    refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
     with invocation.progress() as progress:
         result = rebuild_catalog(chosen.path, lock_wait_s=invocation.lock_wait_s, progress=progress)

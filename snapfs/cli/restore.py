@@ -9,6 +9,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument, flag, literals, option
+from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read, open_to_write
@@ -66,7 +67,10 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         wanted = reference_or_usage(arguments.place)
         stored = states.snapshot(wanted)
         options = _options(arguments, invocation, states, stored, wanted)
-        if arguments.dry_run or (arguments.in_place and not arguments.yes):
+        asks = arguments.in_place and invocation.must_ask(
+            yes=arguments.yes, dry_run=arguments.dry_run
+        )
+        if asks or arguments.dry_run:
             with invocation.progress() as progress:
                 plan = plan_restore(
                     repository, stored.root, stored.snapshot, options, progress=progress
@@ -74,7 +78,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             if arguments.dry_run:
                 print_plan(invocation, stored, plan)
                 return Exit.DONE
-            invocation.confirm(plan_lines(stored, plan), "Go on?", yes=False)
+            invocation.confirm(plan_lines(stored, plan), "Go on?")
         with invocation.progress() as progress:
             result = restore(repository, stored.root, stored.snapshot, options, progress=progress)
     print_restored(invocation, stored.root, options, result)
@@ -88,8 +92,10 @@ def _options(
     stored: StoredSide,
     wanted: Reference,
 ) -> RestoreOptions:
-    paths = [] if wanted.path is None else [states.path(wanted, stored.root)]
-    paths += [states.bare_path(word, stored.root) for word in (*arguments.words, *arguments.paths)]
+    paths = [] if wanted.path is None else [path_in(states, wanted, stored.root)]
+    paths += [
+        ordinary_path(states, word, stored.root) for word in (*arguments.words, *arguments.paths)
+    ]
     if b"" in paths:
         paths = []
     to = arguments.to

@@ -10,7 +10,7 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.text import Named, change_counts, entry_counts, facts, local_time, reference
+from snapfs.cli.render.text import Called, change_counts, entry_counts, facts, local_time, reference
 from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
 from snapfs.model.quote import printable, quote
@@ -30,8 +30,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         stored = states.snapshot_of(arguments.snapshot)
         result = show(repository, stored.snapshot)
     if invocation.json:
-        named = Named(reference(result.root, result.snapshot), result.root.label)
-        invocation.emit("show/1", named, result)
+        invocation.emit("show/1", Called(reference(result.root, result.snapshot)), result)
     else:
         _print(invocation, result)
     return Exit.DONE

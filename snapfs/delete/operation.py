@@ -19,9 +19,9 @@ from snapfs.progress import Progress
 from snapfs.reclaim.packs import Freed, collect_pending, collect_rows, remove_doomed
 from snapfs.repository.changes import change, dump_if_due, heal
 from snapfs.repository.locks import GC, root_lock
-from snapfs.repository.make import give_up_reserve, make_reserve
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import drop_root
+from snapfs.repository.reserve import give_up_reserve, make_reserve
 from snapfs.repository.runs import recorded
 
 NOTHING = Freed(0, 0, 0)

@@ -8,54 +8,118 @@ loaded or compared. It guards speed, not integrity: nothing is ever restored bec
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from struct import Struct
+import struct
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import xxhash
 
-_FIELDS = Struct("<HIIIQQQQQQ")
+SLICE = 8192
+"""Children that are hashed at once; part of the fingerprint, since names and numbers alternate."""
 _MASK = (1 << 64) - 1
 _DIR = 0o040000
+_FILE = 0o100000
 _FORMAT = 0o170000
 
 
 class Fingerprint:
-    """Collects the children of one directory, in order of name."""
+    """Collects the children of one directory, in byte order of name."""
 
-    __slots__ = ("_hash", "_parts")
+    __slots__ = ("_hash", "_names", "_numbers")
 
     def __init__(self, rules_digest: bytes) -> None:
-        self._hash = xxhash.xxh3_64()
-        self._hash.update(rules_digest)
-        self._parts: list[bytes] = []
+        self._hash = xxhash.xxh3_64(rules_digest)
+        self._names: list[bytes] = []
+        self._numbers: list[int] = []
 
-    def adder(self) -> Callable[[bytes, os.stat_result], None]:
-        """A function that takes the next child; made once a directory, since it runs per entry."""
-        append = self._parts.append
-        pack = _FIELDS.pack
+    def add(self, name: bytes, st: os.stat_result) -> None:
+        """Take the next child."""
+        self._names.append(name)
+        self._numbers += numbers(st)
+        if len(self._names) == SLICE:
+            self._drain()
 
-        def add(name: bytes, st: os.stat_result) -> None:
-            mode = st.st_mode
-            append(name)
-            if mode & _FORMAT == _DIR:
-                # Size and link count of a directory follow from its names.
-                append(pack(mode, st.st_uid, st.st_gid, 0, 0, st.st_mtime_ns & _MASK,
-                            st.st_ctime_ns & _MASK, st.st_ino, 0, 0))  # fmt: skip
-            else:
-                append(pack(mode, st.st_uid, st.st_gid, st.st_nlink & 0xFFFFFFFF, st.st_size,
-                            st.st_mtime_ns & _MASK, st.st_ctime_ns & _MASK, st.st_ino, st.st_rdev,
-                            1))  # fmt: skip
+    def add_all(self, names: Sequence[bytes], fields: list[int]) -> None:
+        """Take all children of a directory of at most ``SLICE`` names at once."""
+        self._names += names
+        self._numbers += fields
 
-        return add
-
-    def drain(self) -> None:
-        """Hash what has come so far (keeps memory flat in a directory of a million names)."""
-        # A NUL cannot be in a name and lengths of the packed part are fixed: unambiguous.
-        self._hash.update(b"\0".join(self._parts))
-        self._parts.clear()
+    def _drain(self) -> None:
+        # A NUL is in no name, and each has the same count of numbers: no two lists hash alike.
+        self._hash.update(b"\0".join(self._names))
+        self._hash.update(_pack(self._numbers))
+        self._names.clear()
+        self._numbers.clear()
 
     def value(self) -> int:
         """The fingerprint as a signed 64-bit integer."""
-        self.drain()
+        if self._names:
+            self._drain()
         number = self._hash.intdigest()
         return number - (1 << 64) if number >= 1 << 63 else number
+
+
+def numbers(st: os.stat_result) -> tuple[int, ...]:
+    """The fields that decide. Size and link count of a directory follow from its names."""
+    mode = st.st_mode
+    fmt = mode & _FORMAT
+    if fmt == _FILE:
+        return (mode, st.st_uid, st.st_gid, st.st_size, st.st_mtime_ns, st.st_ctime_ns, st.st_ino,
+                st.st_nlink)  # fmt: skip
+    if fmt == _DIR:
+        return mode, st.st_uid, st.st_gid, 0, st.st_mtime_ns, st.st_ctime_ns, st.st_ino, 0
+    return (mode, st.st_uid, st.st_gid, st.st_rdev, st.st_mtime_ns, st.st_ctime_ns, st.st_ino,
+            st.st_nlink)  # fmt: skip
+
+
+def _pack(values: list[int]) -> bytes:
+    try:
+        return struct.pack(f"<{len(values)}q", *values)
+    except struct.error:  # times beyond 2262, inode numbers beyond 63 bits
+        return struct.pack(f"<{len(values)}Q", *(value & _MASK for value in values))
+
+
+class Glance(NamedTuple):
+    """What one look at a small directory without rules gave."""
+
+    value: int
+    directories: list[tuple[bytes, os.stat_result]]
+    entries: int
+    files: int
+    total_bytes: int
+
+
+def glance(
+    fd: int, names: Sequence[bytes], rules_digest: bytes, skip: Collection[tuple[int, int]]
+) -> Glance | None:
+    """Fingerprint a directory of at most `SLICE` names, as fast as it goes.
+
+    ``names`` are sorted. None if anything is out of the ordinary (an entry vanished, or is one of
+    ``skip``): then it is to be looked at entry by entry.
+    """
+    fields: list[int] = []
+    directories: list[tuple[bytes, os.stat_result]] = []
+    files = total = 0
+    lstat = os.lstat
+    try:
+        for name in names:
+            st = lstat(name, dir_fd=fd)
+            mode = st.st_mode
+            fmt = mode & 0o170000
+            if fmt == 0o100000:
+                files += 1
+                size = st.st_size
+                total += size
+                fields += (mode, st.st_uid, st.st_gid, size, st.st_mtime_ns, st.st_ctime_ns,
+                           st.st_ino, st.st_nlink)  # fmt: skip
+            else:
+                fields += numbers(st)
+                if fmt == 0o040000:
+                    if (st.st_dev, st.st_ino) in skip:
+                        return None
+                    directories.append((name, st))
+    except OSError:
+        return None
+    mark = Fingerprint(rules_digest)
+    mark.add_all(names, fields)
+    return Glance(mark.value(), directories, len(names), files, total)

@@ -12,6 +12,7 @@ _SYS_OPENAT2 = 437  # the same on every architecture: it is younger than the com
 _RESOLVE_NO_XDEV = 0x01
 _RESOLVE_NO_SYMLINKS = 0x04
 _RESOLVE_BENEATH = 0x08
+_RENAME_NOREPLACE = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -48,6 +49,37 @@ def open_dir_same_mount(name: bytes, dir_fd: int) -> int:
         os.close(fd)
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), name)
     return int(fd)
+
+
+def rename_to_free_name(old: bytes, new: bytes, dir_fd: int) -> None:
+    """Rename within a directory, never over anything.
+
+    Raises OSError: EEXIST if ``new`` is taken, also by a name that the filesystem takes for the same.
+    """
+    result = _libc.renameat2(
+        ctypes.c_int(dir_fd),
+        ctypes.c_char_p(old),
+        ctypes.c_int(dir_fd),
+        ctypes.c_char_p(new),
+        ctypes.c_uint(_RENAME_NOREPLACE),
+    )
+    if result == 0:
+        return
+    number = ctypes.get_errno()
+    if number not in (errno.EINVAL, errno.ENOSYS):
+        raise OSError(number, os.strerror(number), new)
+    # The filesystem does not know the flag (NFS, some FUSE): look first.
+    if _exists(new, dir_fd):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), new)
+    os.rename(old, new, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+
+
+def _exists(name: bytes, dir_fd: int) -> bool:
+    try:
+        os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def sync_filesystem(fd: int) -> None:

@@ -1,7 +1,8 @@
 """Giving an inode what it should have besides its bytes, in the order in which nothing is lost again.
 
-Owner first (it clears set-id bits and capabilities), then the mode, then extended attributes (ACLs change
-group bits, to what the stored mode has), then times, and inode flags last (they forbid all the rest).
+Owner first (it clears set-id bits and capabilities), then attributes of users (which ask for the right to
+write), the mode, other extended attributes (ACLs change group bits, to what the stored mode has), times,
+and inode flags last (they forbid all the rest).
 
 ``where`` is an open descriptor, or ``fs.handles.proc_path`` of one opened with O_PATH. What is refused is
 collected and the rest goes on: one entry gives one problem line.
@@ -24,6 +25,7 @@ from snapfs.model.xattrs import unpack_xattrs
 KEEP = -1
 """In place of an owner: leave the one that a new file gets."""
 
+_USER_PREFIX = b"user."
 _CAPABILITY = b"security.capability"
 _KERNEL_MANAGED = frozenset(
     (b"security.selinux", b"security.SMACK64", b"security.ima", b"security.evm")
@@ -79,11 +81,11 @@ class Refusals:
 def give(where: int | bytes, kind: int, wanted: Attributes, refused: Refusals) -> None:
     """Set everything but flags on an inode that was just made and has no attributes of its own."""
     mode = _give_owner(where, kind, wanted, refused)
+    xattrs = unpack_xattrs(wanted.xattr) if wanted.xattr else {}
+    _give_xattrs(where, xattrs, refused, of_users=True)
     if kind != Kind.SYMLINK:
         _give_mode(where, mode, refused)
-    if wanted.xattr:
-        for name, value in unpack_xattrs(wanted.xattr).items():
-            _give_xattr(where, name, value, refused)
+    _give_xattrs(where, xattrs, refused, of_users=False)
     give_time(where, wanted.mtime_ns, refused)
 
 
@@ -146,13 +148,17 @@ def mend(
             capability = unpack_xattrs(wanted.xattr).get(_CAPABILITY)
             if capability is not None:
                 missing[_CAPABILITY] = capability
+        if _needs_write_permission(live, [*stale, *missing]):
+            with refused.taking("mode"):
+                os.chmod(where, stat.S_IMODE(live.st_mode) | stat.S_IWUSR)
+            mode = True
         for name in stale:
             with refused.taking(f"removal of {os.fsdecode(name)}"):
                 drop_xattr(where, name)
+        _give_xattrs(where, missing, refused, of_users=True)
         if kind != Kind.SYMLINK and (mode or owner or ACCESS_ACL in stale):
             _give_mode(where, allowed, refused)
-        for name, value in missing.items():
-            _give_xattr(where, name, value, refused)
+        _give_xattrs(where, missing, refused, of_users=False)
         if time:
             give_time(where, wanted.mtime_ns, refused)
         if flags_fd is not None and flags:
@@ -227,11 +233,23 @@ def _give_mode(where: int | bytes, mode: int, refused: Refusals) -> None:
         refused.add("set-group-id bit")
 
 
-def _give_xattr(where: int | bytes, name: bytes, value: bytes, refused: Refusals) -> None:
-    try:
-        os.setxattr(where, name, value)
-    except OSError as error:
-        refused.add(f"attribute {os.fsdecode(name)}", error)
+def _give_xattrs(
+    where: int | bytes, xattrs: dict[bytes, bytes], refused: Refusals, *, of_users: bool
+) -> None:
+    """Set those of the user. namespace, or all others."""
+    for name, value in xattrs.items():
+        if name.startswith(_USER_PREFIX) == of_users:
+            try:
+                os.setxattr(where, name, value)
+            except OSError as error:
+                refused.add(f"attribute {os.fsdecode(name)}", error)
+
+
+def _needs_write_permission(live: os.stat_result, names: list[bytes]) -> bool:
+    """Whether the mode keeps its owner, if no root, from changing these attributes."""
+    if live.st_mode & stat.S_IWUSR or os.geteuid() == 0 or stat.S_ISLNK(live.st_mode):
+        return False
+    return any(name.startswith(_USER_PREFIX) for name in names)
 
 
 def _xattr_changes(live: bytes, wanted: bytes) -> tuple[list[bytes], dict[bytes, bytes]]:

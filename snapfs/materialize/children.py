@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import unicodedata
 
 from snapfs.fs.handles import open_path, proc_path
 from snapfs.materialize.attributes import Refusals, mend
@@ -43,9 +44,7 @@ class Children:
         if level.empty:
             if level.live is not None and not self._dry:
                 touch(level, fd, self._directories)
-            for entry in directory.children:
-                if entry.kind != Kind.DIR:
-                    self._make_new(level, fd, entry)
+            self._fill_empty(level, fd, directory)
             return
         for entry in directory.children:
             if entry.kind != Kind.DIR:
@@ -56,6 +55,21 @@ class Children:
                 level.names.discard(entry.name)
         if self._run.options.delete and directory.part is Part.WHOLE and not level.mount:
             self._delete_rest(level, fd)
+
+    def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:
+        """All children of a directory in which every name is free: the way of a restore to a new place."""
+        number, how, linked, dry = level.number, level.how, self._linked, self._dry
+        add = self._files.add
+        count = 0
+        for entry in directory.children:
+            kind = entry.kind
+            if kind == Kind.FILE and entry.inode not in linked and entry.state != State.UNREAD:
+                count += 1
+                if not dry:
+                    add(number, how, entry)
+            elif kind != Kind.DIR:
+                self._make_new(level, fd, entry)
+        self._run.counts.created += count
 
     def stat(self, level: Level, fd: int, name: bytes) -> os.stat_result | None:
         """What has this name in an open directory, None for nothing."""
@@ -115,7 +129,11 @@ class Children:
     def _settle(self, level: Level, fd: int, entry: Entry) -> None:
         """An entry that is no directory, in a directory that held something."""
         assert level.names is not None
-        live = self.stat(level, fd, entry.name) if entry.name in level.names else None
+        live = self.stat(level, fd, entry.name)
+        if live is not None and entry.name not in level.names:
+            live = self._take_spelling(level, fd, entry, live)
+            if live is None:
+                return
         if live is None:
             self._make_new(level, fd, entry)
             return
@@ -134,6 +152,29 @@ class Children:
                 self._make(level, fd, entry, live)
         except OSError as error:
             self._run.trouble(level.number, entry.name, error)
+
+    def _take_spelling(
+        self, level: Level, fd: int, entry: Entry, live: os.stat_result
+    ) -> os.stat_result | None:
+        """The wanted name was not listed and yet is there: the filesystem folds case or forms.
+
+        The live name meant is respelled as wanted. None, and told, if a wanted name has it already, or
+        it has only come meanwhile.
+        """
+        assert level.names is not None
+        for name in level.names:
+            if not _may_fold(name, entry.name):
+                continue
+            found = self.stat(level, fd, name)
+            if found is not None and (found.st_dev, found.st_ino) == (live.st_dev, live.st_ino):
+                if not self._dry:
+                    touch(level, fd, self._directories)
+                    os.rename(name, entry.name, src_dir_fd=fd, dst_dir_fd=fd)
+                level.names.discard(name)
+                return live
+        what = "another name stands for the same file here"
+        self._run.problem(level.number, entry.name, errno.EEXIST, what)
+        return None
 
     def _make_new(self, level: Level, fd: int, entry: Entry) -> None:
         """An entry whose name is free."""
@@ -263,3 +304,12 @@ class Children:
                 touch(level, fd, self._directories)
             self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
         level.names = set()
+
+
+def _may_fold(one: bytes, two: bytes) -> bool:
+    """Whether a filesystem that ignores case or normal forms could take both for the same name."""
+    forms = (
+        unicodedata.normalize("NFKD", os.fsdecode(name).casefold()).casefold()
+        for name in (one, two)
+    )
+    return next(forms) == next(forms)

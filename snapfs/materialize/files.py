@@ -17,7 +17,8 @@ from snapfs.materialize.wanted import Source
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
 
-_LOCATE_FILES = 4096
+_LOCATE_FILES = 1024
+_PUMP_FILES = 256
 
 
 class _Pending(NamedTuple):
@@ -43,8 +44,10 @@ class Files:
     def add(self, directory: int, how: int, entry: Entry) -> None:
         """Write this file some time before `finish` returns."""
         self._pending.append(_Pending(directory, how, entry))
-        if len(self._pending) >= _LOCATE_FILES:
-            self.flush()
+        if not len(self._pending) % _PUMP_FILES:
+            if len(self._pending) >= _LOCATE_FILES:
+                self.flush()
+            self._dispatcher.pump()
 
     def flush(self) -> None:
         """Make jobs of what was added."""
@@ -56,6 +59,7 @@ class Files:
         }
         found = self._source.locate(list(contents)) if contents else {}
         plain: dict[int, tuple[Place, ...]] = {0: ()}
+        jobs: list[FileJob] = []
         for item in pending:
             content = item.entry.content
             if item.entry.size >= LARGE_BYTES:
@@ -67,7 +71,8 @@ class Files:
                     self._lost(item)
                     continue
                 places = plain[content] = tuple(map(_plain, found[content]))
-            self._dispatcher.add(self._job(item, places))
+            jobs.append(self._job(item, places))
+        self._dispatcher.add(jobs)
 
     def finish(self) -> None:
         """Return when every file stands."""

@@ -19,6 +19,7 @@ from snapfs.blocks.reader import BlockReader
 from snapfs.errors import DamageError, RepositoryError, StorageFullError
 from snapfs.fs import temporary
 from snapfs.fs.inodeflags import NOCOW, set_flags
+from snapfs.fs.syscalls import rename_to_free_name
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
 from snapfs.materialize.attributes import (
     KEEP,
@@ -42,7 +43,7 @@ STRIP_ACL = 4
 STRIP_FLAGS = 8
 """The directory has inode flags, which new files may inherit."""
 REPLACES = 16
-"""The name is taken (for the count)."""
+"""The name is taken, by what is to be replaced."""
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
@@ -203,7 +204,7 @@ class FileWriter:
                 give(fd, Kind.FILE, Attributes(mode, uid, gid, flags, xattr, mtime_ns), refused)
             if not direct:
                 faults.point("restore.file-written")
-                rename_over(working_name, name, dir_fd)
+                give_name(working_name, name, dir_fd, replaces=bool(how & REPLACES))
             if refused is not None and (flags or how & STRIP_FLAGS):
                 give_flags(fd, flags, refused)
         except BaseException:
@@ -249,8 +250,14 @@ def storage_full(target: bytes) -> StorageFullError:
     )
 
 
-def rename_over(working_name: bytes, name: bytes, dir_fd: int) -> None:
-    """Give a finished entry its name, in place of what has it, even if that is immutable."""
+def give_name(working_name: bytes, name: bytes, dir_fd: int, *, replaces: bool) -> None:
+    """Give a finished entry its name: in place of what has it, even if that is immutable.
+
+    What was not there when the run looked is not replaced (FileExistsError).
+    """
+    if not replaces:
+        rename_to_free_name(working_name, name, dir_fd)
+        return
     try:
         os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except PermissionError:

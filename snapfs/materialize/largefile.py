@@ -22,7 +22,7 @@ from snapfs.materialize.filewriter import (
     Piece,
     Report,
     Trouble,
-    rename_over,
+    give_name,
 )
 from snapfs.materialize.places import Place
 from snapfs.materialize.run import Run
@@ -130,7 +130,8 @@ class LargeFile:
         wanted = Attributes(job.mode, job.uid, job.gid, job.flags, job.xattr, job.mtime_ns)
         give(fd, Kind.FILE, wanted, refused)
         if not job.how & DIRECT:
-            rename_over(self._working_name, job.name, self._dir_fd)
+            replaces = bool(job.how & REPLACES)
+            give_name(self._working_name, job.name, self._dir_fd, replaces=replaces)
         if job.flags or job.how & STRIP_FLAGS:
             give_flags(fd, job.flags, refused)
         return refused

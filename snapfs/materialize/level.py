@@ -7,7 +7,7 @@ import os
 import stat
 
 from snapfs.fs import temporary
-from snapfs.fs.inodeflags import LOCKING, get_flags
+from snapfs.fs.inodeflags import LOCKING, get_flags, set_flags
 from snapfs.fs.xattrs import ACCESS_ACL, DEFAULT_ACL, drop_xattr, has_xattr
 from snapfs.materialize.directories import Before, Directories, Finish
 from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, STRIP_FLAGS
@@ -46,6 +46,9 @@ def new_level(number: int, fd: int, parent_how: int, device: int) -> Level:
         if parent_how & STRIP_ACL:
             drop_xattr(fd, DEFAULT_ACL)
             drop_xattr(fd, ACCESS_ACL)
+        if parent_how & STRIP_FLAGS:
+            with contextlib.suppress(OSError):
+                set_flags(fd, 0)
     level = Level(number, real=True)
     level.device = device
     return level

@@ -16,7 +16,7 @@ from snapfs.fs.handles import open_file
 from snapfs.fs.inodeflags import get_flags
 from snapfs.materialize.attributes import Refusals, give_flags, unlock_entry
 from snapfs.materialize.dirtable import DirCache
-from snapfs.materialize.filewriter import rename_over
+from snapfs.materialize.filewriter import give_name
 from snapfs.materialize.run import Run
 
 
@@ -82,7 +82,7 @@ class Links:
                 self._fail(index, directory, name, errno.EIO, "the file it is linked to is lost")
                 continue
             try:
-                self._link(leader, directory, name)
+                self._link(leader, directory, name, replaces=bool(self._replaces[index]))
             except OSError as error:
                 self._run.stop_if_full(error)
                 what = f"not linked: {error.strerror or error}"
@@ -99,21 +99,20 @@ class Links:
         else:
             self._run.counts.created -= 1
 
-    def _link(self, leader: Leader, directory: int, name: bytes) -> None:
+    def _link(self, leader: Leader, directory: int, name: bytes, *, replaces: bool) -> None:
         # Two descriptors at once: the cache may close the first to open the second.
         from_fd = os.dup(self._dirs.fd(leader.directory))
         try:
             to_fd = self._dirs.fd(directory)
+            link = _replace if replaces else _link
             try:
-                _link(leader.name, from_fd, name, to_fd)
-            except FileExistsError:
-                _replace(leader.name, from_fd, name, to_fd)
+                link(leader.name, from_fd, name, to_fd)
             except PermissionError:
                 flags = _flags_of(leader.name, from_fd)
                 if not unlock_entry(leader.name, from_fd):
                     raise
                 self._flags.append((leader.directory, leader.name, flags))
-                _replace(leader.name, from_fd, name, to_fd)
+                link(leader.name, from_fd, name, to_fd)
         finally:
             os.close(from_fd)
 
@@ -140,7 +139,7 @@ def _replace(old: bytes, old_fd: int, new: bytes, new_fd: int) -> None:
     working_name = temporary.new_name()
     _link(old, old_fd, working_name, new_fd)
     try:
-        rename_over(working_name, new, new_fd)
+        give_name(working_name, new, new_fd, replaces=True)
     finally:
         # Renaming one name of an inode over another does nothing, and both stay.
         try:

@@ -11,7 +11,7 @@ from snapfs.fs.handles import open_path, proc_path
 from snapfs.fs.special import make_node
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
 from snapfs.materialize.attributes import KEEP, Refusals, give
-from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, rename_over
+from snapfs.materialize.filewriter import CLEAN, DIRECT, REPLACES, STRIP_ACL, give_name
 from snapfs.materialize.run import Run
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
@@ -28,7 +28,7 @@ def make_other(run: Run, dir_fd: int, entry: Entry, how: int) -> Refusals | None
         working_name = temporary.new_name()
         try:
             refused = _make(run, dir_fd, entry._replace(name=working_name), how)
-            rename_over(working_name, entry.name, dir_fd)
+            give_name(working_name, entry.name, dir_fd, replaces=bool(how & REPLACES))
             return refused
         except FileNotFoundError:
             # Another run took it for abandoned (`temporary.remove_abandoned`).

@@ -1,17 +1,25 @@
-"""Sorting the writing of small files by the segment that their bytes are in, in bounded memory."""
+"""In which order small files are written: by the segments that their bytes are in, then by directory.
+
+Segments are filled in order of name, so the files of one directory lie in many of them. Jobs are sorted
+into groups whose segments fit into the cache of a writing process; a group is written by one process, in
+order of directories, and so each segment is decoded once and each directory visited in one go.
+"""
 
 from __future__ import annotations
 
 import heapq
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO
 
 from snapfs.materialize.filewriter import FileJob
 
-_WINDOW_FILES = 80_000
-"""About 40 MB of jobs."""
+_WINDOW_FILES = 65_536
+"""About 35 MB of jobs."""
+
+_GROUP_RAW_BYTES = 12 << 20
+_GROUP_FILES = 16_384
 
 _WORTH_DECODING = 0.2
 """A full window is written at once if it uses at least this share of what its segments hold, roughly;
@@ -22,37 +30,38 @@ _CHUNK = 512
 
 
 class SegmentOrder:
-    """Takes jobs of one block each, gives them back in order of (pack, segment, offset)."""
+    """Takes jobs of one block each, gives them back in groups."""
 
     def __init__(self) -> None:
         self._jobs: list[FileJob] = []
         self._spool: IO[bytes] | None = None
         self._runs: list[list[int]] = []
 
-    def add(self, job: FileJob) -> None:
-        """Take one job."""
-        self._jobs.append(job)
+    def add(self, jobs: list[FileJob]) -> None:
+        """Take jobs."""
+        self._jobs += jobs
 
     @property
     def is_full(self) -> bool:
         """Whether `take` must be called now."""
         return len(self._jobs) >= _WINDOW_FILES
 
-    def take(self) -> list[FileJob]:
-        """Jobs to do now: those held, or none if it is better to put them aside."""
+    def take(self) -> Iterator[list[FileJob]]:
+        """Groups to write now: of the jobs held, or none if it is better to put them aside."""
         jobs = sorted(self._jobs, key=_place_key)
         self._jobs = []
         if _share_used(jobs) >= _WORTH_DECODING:
-            return jobs
-        self._put_aside(jobs)
-        return []
+            yield from _groups(jobs)
+        else:
+            self._put_aside(jobs)
 
-    def take_all(self) -> Iterator[FileJob]:
-        """All that is left, those put aside as well."""
+    def take_all(self) -> Iterator[list[FileJob]]:
+        """All that is left, what was put aside as well."""
         jobs = sorted(self._jobs, key=_place_key)
         self._jobs = []
         runs = [self._read_run(offsets) for offsets in self._runs]
-        return heapq.merge(iter(jobs), *runs, key=_place_key) if runs else iter(jobs)
+        self._runs = []
+        yield from _groups(heapq.merge(jobs, *runs, key=_place_key) if runs else jobs)
 
     def close(self) -> None:
         """Forget everything."""
@@ -75,6 +84,30 @@ class SegmentOrder:
             self._spool.seek(offset)
             # Our own private file, which has no name.
             yield from map(FileJob._make, pickle.load(self._spool))
+
+
+def _groups(jobs: Iterable[FileJob]) -> Iterator[list[FileJob]]:
+    """Cut jobs in order of segments into groups, and sort each by directory."""
+    group: list[FileJob] = []
+    segment: tuple[str, int] | None = None
+    full_segments_bytes = end = 0
+    for job in jobs:
+        _, length, _, pack, segment_offset, _, offset = job.places[0]
+        here = (pack, segment_offset)
+        if here != segment:
+            segment = here
+            full_segments_bytes += end
+            end = 0
+            if full_segments_bytes >= _GROUP_RAW_BYTES or len(group) >= _GROUP_FILES:
+                group.sort()
+                yield group
+                group = []
+                full_segments_bytes = 0
+        end = offset + length
+        group.append(job)
+    if group:
+        group.sort()
+        yield group
 
 
 def _place_key(job: FileJob) -> tuple[str, int, int]:

@@ -1,8 +1,9 @@
 """Names as text that a shell reads back, as ``ls --quoting-style=shell-escape`` writes them.
 
 Bytes go in, and what comes out is printable: a control character, a bidirectional override or a byte
-that is not UTF-8 is written as ``$'\\ooo'``. The rules are those of gnulib's ``quotearg.c``; what
-counts as printable is decided by Unicode alone, never by the locale.
+that is not UTF-8 is written as ``$'\\ooo'``. The rules are those of gnulib's ``quotearg.c``, with two
+differences: what counts as printable is decided by Unicode alone, never by the locale, and a name
+that bash would expand (``{a,b}``) is quoted as well.
 """
 
 from __future__ import annotations
@@ -54,7 +55,14 @@ def _needs_quotes(text: str) -> bool:
         or text[0] in "#~"
         or not _SPECIAL.isdisjoint(text)
         or not text.isprintable()
+        or _expands(text)
     )
+
+
+def _expands(text: str) -> bool:
+    """Whether bash may see alternatives in braces: ``{a,b}`` or ``{1..3}``."""
+    inside = text[text.find("{") + 1 : text.rfind("}")] if "{" in text else ""
+    return "," in inside or ".." in inside
 
 
 def _fits_double_quotes(text: str) -> bool:

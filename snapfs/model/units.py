@@ -21,7 +21,8 @@ def parse_size(text: str) -> int:
     if not unit:
         raise ValueError(f"{text!r} is no size; a number of bytes is whole")
     whole, fraction = number.split(".")
-    return int(whole) * factor + int(fraction) * factor // 10 ** len(fraction)
+    scale: int = 10 ** len(fraction)
+    return int(whole) * factor + int(fraction) * factor // scale
 
 
 def parse_share(text: str) -> float:

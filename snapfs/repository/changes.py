@@ -145,7 +145,7 @@ def heal(repository: Repository) -> None:
                 apply_record(repository, log.read(record).pieces)
                 set_tail(repository.catalog, record)
                 log.truncate(record)
-            case Behind() if tail is None and _only_first(log):
+            case Behind() if tail is None and only_first(log):
                 first = log.last_tail()
                 if first is None:
                     for name in log.files():
@@ -153,22 +153,22 @@ def heal(repository: Repository) -> None:
                 else:
                     apply_record(repository, log.read(first).pieces)
                     set_tail(repository.catalog, first)
-            case Ahead() | Behind():
+            case Damaged() if tail is not None and not log.goes_beyond(tail):
+                fresh = log.start_file(
+                    tail, dump_record(repository.catalog, repository.clock.now_ns())
+                )
+                set_tail(repository.catalog, fresh)
+                log.remove_older(fresh)
+            case Ahead() | Behind() | Damaged():
                 raise CatalogBehindError(
                     f"the journal of {repository.name} knows changes that catalog.db does not: "
                     "an older catalog was put back",
                     subject=repository.name,
                     hint="run snapfs rebuild-catalog",
                 )
-            case Damaged():
-                fresh = log.start_file(
-                    tail, dump_record(repository.catalog, repository.clock.now_ns())
-                )
-                set_tail(repository.catalog, fresh)
-                log.remove_older(fresh)
 
 
-def _only_first(log: Journal) -> bool:
+def only_first(log: Journal) -> bool:
     """Whether the journal has no more than its very first record."""
     last = log.last_tail()
     return len(log.files()) == 1 and (last is None or last.seq <= 1)

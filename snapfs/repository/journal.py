@@ -216,6 +216,21 @@ class Journal:
                 torn_bytes = file.size - fault.offset if fault else 0
         return Ahead(tuple(records), torn_bytes) if records else Torn(torn_bytes)
 
+    def goes_beyond(self, known: JournalTail) -> bool:
+        """Whether a later record than ``known`` begins anywhere, whatever is damaged before it.
+
+        Then the catalog is old, and the journal must not be made anew from it. Reads whole files.
+        """
+        for name in self.files():
+            if file_number(name) >= file_number(known.file):
+                try:
+                    with self._open(name) as file:
+                        if any(seq > known.seq for seq in file.numbers()):
+                            return True
+                except DamageError:
+                    continue
+        return False
+
     def last_tail(self) -> JournalTail | None:
         """The end of the last whole record of the newest file, found by reading it all."""
         files = self.files()
@@ -225,29 +240,33 @@ class Journal:
             tails, _ = file.tails(None)
         return tails[-1] if tails else None
 
-    def records(self, name: str | None = None) -> Iterator[JournalRecord]:
+    def records(
+        self, name: str | None = None, *, headless: bool = False
+    ) -> Iterator[JournalRecord]:
         """The records of a file, the newest by default, each checked as a whole before it is given.
 
-        A torn end is left out. Raises ``DamageError`` where damage lies, after giving what is
-        before it, and ``MissingObjectError`` if there is no journal.
+        A torn end is left out. ``headless`` passes over a damaged file header. Raises
+        ``DamageError`` where damage lies, after giving what is before it, and
+        ``MissingObjectError`` if there is no journal.
         """
         if name is None:
             files = self.files()
             if not files:
                 raise MissingObjectError("the repository has no journal", subject=JOURNAL_FOLDER)
             name = files[-1]
-        with self._open(name) as file:
+        with self._open(name, headless=headless) as file:
             for span in file.spans(None):
                 if isinstance(span, Fault):
                     if file.is_torn(span):
                         return
                     raise file.damage(span)
-                yield self._record(file, span)
+                yield JournalRecord(file.tail(span), self._pieces(name, span, headless=headless))
 
     def read(self, tail: JournalTail) -> JournalRecord:
         """The one record that ends at ``tail``, as ``verify_tail`` lists them."""
         with self._open(tail.file) as file:
-            return self._record(file, file.span_before(tail))
+            span = file.span_before(tail)
+            return JournalRecord(file.tail(span), self._pieces(file.name, span))
 
     def sizes(self, tail: JournalTail) -> JournalSizes:
         """How large the record at the start of ``tail``'s file is, and what was added since."""
@@ -272,15 +291,12 @@ class Journal:
             tail = tails[-1] if tails else None
         return findings
 
-    def _open(self, name: str) -> JournalFile:
-        return JournalFile(self._backend, name, self._repository_id)
+    def _open(self, name: str, *, headless: bool = False) -> JournalFile:
+        return JournalFile(self._backend, name, self._repository_id, headless=headless)
 
-    def _record(self, file: JournalFile, span: RecordSpan) -> JournalRecord:
-        return JournalRecord(file.tail(span), self._pieces(file.name, span))
-
-    def _pieces(self, name: str, span: RecordSpan) -> Iterator[bytes]:
+    def _pieces(self, name: str, span: RecordSpan, *, headless: bool = False) -> Iterator[bytes]:
         # Opens the file once more: a record may be read after it was passed on.
-        with self._open(name) as file:
+        with self._open(name, headless=headless) as file:
             yield from file.pieces(span)
 
 

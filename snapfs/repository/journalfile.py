@@ -8,8 +8,10 @@ from typing import NamedTuple, Self
 
 from snapfs.blocks.chain import (
     END_BYTES,
+    RECORD_HEADER_BYTES,
     RecordSpan,
     decode_end,
+    decode_record_header,
     find_record_header,
     read_pieces,
     read_record,
@@ -72,15 +74,22 @@ class JournalFile:
 
     Raises ``DamageError`` (subject: the key) if its header is damaged, ``RepositoryError`` if it is
     of a newer version, of another repository or under a wrong name, and the backend's errors.
+    ``headless`` reads the records of a file whose header is damaged: their chain proves them.
     """
 
-    def __init__(self, backend: Backend, name: str, repository_id: bytes) -> None:
+    def __init__(
+        self, backend: Backend, name: str, repository_id: bytes, *, headless: bool = False
+    ) -> None:
         self.name = name
         self.key = journal_key(name)
         self._reader = backend.open_reader(self.key)
         self.size = self._reader.size
         try:
             self._check_header(repository_id)
+        except DamageError:
+            if not headless:
+                self.close()
+                raise
         except BaseException:
             self.close()
             raise
@@ -158,6 +167,13 @@ class JournalFile:
     def goes_on_after(self, fault: Fault) -> bool:
         """Whether a sound record begins behind the fault, which is then no torn end."""
         return find_record_header(self._reader.pread, fault.offset + 1, self.size) is not None
+
+    def numbers(self) -> Iterator[int]:
+        """Numbers of all records whose headers are sound, also behind damage."""
+        at = find_record_header(self._reader.pread, FILE_HEADER_BYTES, self.size)
+        while at is not None:
+            yield decode_record_header(self._reader.pread(at, RECORD_HEADER_BYTES))[0]
+            at = find_record_header(self._reader.pread, at + 1, self.size)
 
     def is_torn(self, fault: Fault) -> bool:
         """Whether the fault is an append that was killed: no record and no end comes after it.

@@ -12,11 +12,8 @@ from snapfs.repository import config as configs
 from snapfs.repository.config import Config
 from snapfs.repository.locks import SETUP, Locks
 from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
+from snapfs.repository.reserve import make_reserve
 from snapfs.storage.files import FileBackend
-
-RESERVE = "reserve"
-RESERVE_BYTES = 16 * 1024 * 1024
-"""Given up by delete when the disk is full, so that there is room to free more."""
 
 
 def make_repository(path: bytes, *, lock_wait_s: float | None = None) -> Repository:
@@ -107,35 +104,6 @@ def _fill(path: bytes, fd: int, owner: tuple[int, int] | None) -> None:
     if owner is not None:
         os.chown(CATALOG, *owner, dir_fd=fd, follow_symlinks=False)
     make_reserve(fd, owner)
-    with FileBackend(os.dup(fd), owner=owner) as backend:
+    with FileBackend(fd, owner=owner) as backend:
         configs.write_config(backend, config)
     os.fsync(fd)
-
-
-def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
-    """Allocate the reserve, unless there is no room for it."""
-    try:
-        reserve = os.open(
-            RESERVE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd
-        )
-    except OSError:
-        return
-    try:
-        os.posix_fallocate(reserve, 0, RESERVE_BYTES)
-        if owner is not None:
-            os.fchown(reserve, *owner)
-    except OSError:
-        # A repository on a small or full disk does without; the next run tries again.
-        with contextlib.suppress(OSError):
-            os.unlink(RESERVE, dir_fd=fd)
-    finally:
-        os.close(reserve)
-
-
-def give_up_reserve(fd: int) -> bool:
-    """Free the reserve; False if it was gone already."""
-    try:
-        os.unlink(RESERVE, dir_fd=fd)
-    except OSError:
-        return False
-    return True

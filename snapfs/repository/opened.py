@@ -21,6 +21,7 @@ from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
 from snapfs.repository.locks import CATALOG_LOCK, Locks
+from snapfs.repository.reserve import make_room
 from snapfs.storage.contract import MissingObjectError
 from snapfs.storage.files import FileBackend
 
@@ -69,6 +70,7 @@ class Repository:
             configs.check(self.config, write=write)
             self.locks = Locks(self.fd, self.handed, write=write)
             if write:
+                make_room(self.fd)
                 # While it is held nobody puts another catalog.db in place of the one opened here.
                 self._held.enter_context(
                     self.locks.hold(CATALOG_LOCK, exclusive=False, wait_s=lock_wait_s)
@@ -129,7 +131,7 @@ class Repository:
 
     @cached_property
     def backend(self) -> FileBackend:
-        return FileBackend(os.dup(self.fd), owner=self.handed)
+        return FileBackend(self.fd, owner=self.handed)
 
     @property
     def id(self) -> str:

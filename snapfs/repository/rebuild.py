@@ -15,28 +15,27 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from snapfs import faults
-from snapfs.blocks.packreader import PackReader
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
-from snapfs.errors import DamageError, NoRepositoryError, RepositoryError, SnapfsError
+from snapfs.errors import DamageError, NoRepositoryError, RepositoryError
 from snapfs.progress import Progress
-from snapfs.repository import config as configs
 from snapfs.repository.changes import set_tail, tail_of
 from snapfs.repository.config import Config
 from snapfs.repository.dump import dump_record
+from snapfs.repository.identity import restore_config
 from snapfs.repository.journal import Journal, JournalTail
-from snapfs.repository.journalfile import file_number, journal_key, read_repository_id
+from snapfs.repository.journalfile import journal_key, read_repository_id
 from snapfs.repository.locks import CATALOG_LOCK, GC, Locks
 from snapfs.repository.lost import mark_lost
+from snapfs.repository.oldcatalog import carry_runs, sound_tail
 from snapfs.repository.opened import CATALOG, repository_at
 from snapfs.repository.replay import PackDigests, apply
-from snapfs.storage.contract import MissingObjectError, StorageError, is_temporary
+from snapfs.storage.contract import is_temporary
 from snapfs.storage.files import FileBackend
 
 NEW = b"tmp-" + CATALOG
@@ -85,16 +84,20 @@ class _Folder:
 
 @dataclass(frozen=True, slots=True)
 class _Replayed:
-    """How far the journal was sound."""
+    """How far the journal was sound: ``fault`` says what is damaged, ``lost`` whether that costs records."""
 
     records: int
     tail: JournalTail | None
     fault: str
+    lost: bool
+
+    @property
+    def seq(self) -> int:
+        """Number of the last record that was used."""
+        return 0 if self.tail is None else self.tail.seq
 
 
-def rebuild_catalog(
-    path: bytes, *, lock_wait_s: float | None, progress: Progress
-) -> RebuildResult:
+def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> RebuildResult:
     """Make ``catalog.db`` (and a lost or damaged ``config``) again.
 
     Raises NoRepositoryError, LockedError (another snapfs is at work), RepositoryError (nothing to
@@ -109,7 +112,7 @@ def rebuild_catalog(
         locks = Locks(folder.fd, folder.owner, write=True)
         for name in (CATALOG_LOCK, GC):
             stack.enter_context(locks.hold(name, exclusive=True, wait_s=lock_wait_s))
-        config = _config(folder)
+        config = restore_config(folder.backend, folder.name)
         stack.callback(_remove, folder, NEW)
         return _rebuild(folder, config, clock, started_ns, progress)
 
@@ -132,56 +135,6 @@ def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
     return _Folder(path, name, fd, owner, backend)
 
 
-# --- config ---------------------------------------------------------------------------------------
-
-
-def _config(folder: _Folder) -> Config:
-    """The config, made again if it is lost or says another id than journal and packs do."""
-    config: Config | None = None
-    with contextlib.suppress(MissingObjectError, DamageError):
-        config = configs.read_config(folder.backend)
-        configs.check(config, write=True)
-    journal_ids = _journal_ids(folder)
-    wanted = set(journal_ids) | ({config.id} if config else set())
-    votes = Counter(journal_ids)
-    if len(wanted) != 1:
-        # Packs of another repository may have been copied in; they decide only what is open.
-        votes.update(id_ for id_ in _pack_ids(folder) if not wanted or id_ in wanted)
-        if not votes:
-            raise RepositoryError(
-                f"{folder.name} has neither a journal nor packs: there is nothing to make its "
-                "catalog from",
-                subject=folder.name,
-            )
-        wanted = {votes.most_common(1)[0][0]}
-    (id_,) = wanted
-    if config is None or config.id != id_:
-        config = Config(configs.FORMAT, id_)
-        configs.write_config(folder.backend, config)
-    return config
-
-
-def _journal_ids(folder: _Folder) -> list[bytes]:
-    found = []
-    for name in folder.backend.names("journal"):
-        if file_number(name):
-            with contextlib.suppress(DamageError, StorageError):
-                found.append(read_repository_id(folder.backend, name))
-    return found
-
-
-def _pack_ids(folder: _Folder) -> list[bytes]:
-    found = []
-    for name in folder.backend.names("packs"):
-        if not is_temporary(name):
-            with (
-                contextlib.suppress(SnapfsError),
-                PackReader(folder.backend, name) as reader,
-            ):
-                found.append(reader.repository_id())
-    return found
-
-
 # --- catalog --------------------------------------------------------------------------------------
 
 
@@ -192,42 +145,45 @@ def _rebuild(
     catalog = _empty(folder, config)
     try:
         replayed = _replay(folder, log, catalog, progress)
-        problems = 0
-        kept = False
-        old = _sound_old(folder, config, replayed)
-        if replayed.fault or old is not None:
-            problems += 1
-            progress.note(_what_is_lost(replayed, sound=old is not None))
-        if old is not None:
+        old = sound_tail(folder.file(CATALOG), config.id, beyond=replayed.seq)
+        kept = old is not None
+        broken = kept or bool(replayed.fault)
+        if broken:
+            progress.note(_what_is_damaged(replayed, kept=kept))
+        if kept:
             catalog.close()
-            catalog, kept = Catalog(folder.file(CATALOG), write=True), True
-        elif replayed.records == 0 and (replayed.fault or _holds_packs(folder)):
+            catalog = Catalog(folder.file(CATALOG), write=True)
+        elif replayed.records == 0 and (broken or _holds_packs(folder)):
             raise RepositoryError(
                 f"the journal of {folder.name} is lost: the catalog cannot be made again",
                 subject=folder.name,
             )
         progress.phase("looking for packs")
         lost = mark_lost(catalog, folder.backend, progress=progress)
-        problems += bool(lost.blocks)
-        if problems or lost.changed:
-            _restart_journal(log, catalog, replayed, clock)
-        elif replayed.tail is not None:
-            log.truncate(replayed.tail)
+        tail = replayed.tail
+        if broken or lost.any:
+            tail = _restart_journal(log, catalog, replayed, clock)
+        elif tail is not None:
+            log.truncate(tail)
         roots, snapshots, _, _, _, _, blocks = catalog.one(sql.TOTALS)
         result = RebuildResult(
-            folder.path, snapshots, roots, blocks, replayed.records, lost.blocks,
-            clock.now_ns() - started_ns, problems,
+            folder.path, snapshots, roots, blocks, replayed.records, lost.needed,
+            clock.now_ns() - started_ns, int(broken) + bool(lost.needed),
         )  # fmt: skip
+        if not kept:
+            carry_runs(folder.file(CATALOG), catalog)
         _record_run(catalog, clock, started_ns, result)
         catalog.checkpoint()
     finally:
         catalog.close()
     if not kept:
         faults.point("rebuild.replayed")
-        _put_in_place(folder, keep_old=bool(problems))
+        _put_in_place(folder, keep_old=broken)
     faults.point("rebuild.replaced")
-    if problems:
+    if broken:
         _set_aside(folder, log)
+    if tail is not None:
+        log.remove_older(tail)
     return result
 
 
@@ -249,12 +205,16 @@ def _empty(folder: _Folder, config: Config) -> Catalog:
 def _replay(folder: _Folder, log: Journal, catalog: Catalog, progress: Progress) -> _Replayed:
     """Apply the newest file's records; an older file's only if the newest gives none at all."""
     progress.phase("replaying journal")
-    records, fault = 0, ""
+    records, fault, lost = 0, "", False
     tail: JournalTail | None = None
     with PackDigests(folder.backend) as digests_of:
         for name in reversed(log.files()):
             try:
-                for record in log.records(name):
+                read_repository_id(folder.backend, name)
+            except DamageError as error:
+                fault = fault or error.message
+            try:
+                for record in log.records(name, headless=True):
                     with catalog.write():
                         apply(catalog, record.pieces, digests_of)
                         set_tail(catalog, record.tail)
@@ -262,52 +222,37 @@ def _replay(folder: _Folder, log: Journal, catalog: Catalog, progress: Progress)
                     records += 1
                     progress.advance(entries=1)
             except DamageError as error:
-                fault = fault or error.message
+                fault, lost = error.message, True
             if tail is not None:
                 break
-    return _Replayed(records, tail, fault)
-
-
-def _sound_old(folder: _Folder, config: Config, replayed: _Replayed) -> JournalTail | None:
-    """Where the old catalog stands in the journal, if it is sound and knows more than that."""
-    try:
-        old = Catalog(folder.file(CATALOG), write=False)
-    except SnapfsError:
-        return None
-    try:
-        with old.read():
-            tail = tail_of(old)
-            if tail is None or old.meta("id") != config.id.hex():
-                return None
-            known = 0 if replayed.tail is None else replayed.tail.seq
-            return tail if tail.seq > known and not old.quick_check() else None
-    except SnapfsError:
-        return None
-    finally:
-        old.close()
+    return _Replayed(records, tail, fault, lost)
 
 
 def _holds_packs(folder: _Folder) -> bool:
     return any(not is_temporary(name) for name in folder.backend.names("packs"))
 
 
-def _what_is_lost(replayed: _Replayed, *, sound: bool) -> str:
+def _what_is_damaged(replayed: _Replayed, *, kept: bool) -> str:
     what = replayed.fault or "the journal ends before the last change"
-    if sound:
-        return f"{what}; catalog.db is sound and knows more, so it stays and the journal begins anew"
-    return f"{what}; every change after record {replayed.tail.seq if replayed.tail else 0} is lost"
+    if kept:
+        return f"{what}; catalog.db knows more and stays"
+    if replayed.lost:
+        return f"{what}; every change after record {replayed.seq} is lost"
+    return f"{what}; no change is lost"
 
 
-def _restart_journal(log: Journal, catalog: Catalog, replayed: _Replayed, clock: Clock) -> None:
+def _restart_journal(
+    log: Journal, catalog: Catalog, replayed: _Replayed, clock: Clock
+) -> JournalTail:
     """Go on with a dump of the catalog as it is now, whatever the journal said."""
     with catalog.write():
         after = tail_of(catalog) or replayed.tail
-        set_tail(catalog, log.start_file(after, dump_record(catalog, clock.now_ns())))
+        tail = log.start_file(after, dump_record(catalog, clock.now_ns()))
+        set_tail(catalog, tail)
+    return tail
 
 
-def _record_run(
-    catalog: Catalog, clock: Clock, started_ns: int, result: RebuildResult
-) -> None:
+def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: RebuildResult) -> None:
     code = 3 if result.problems else 0
     summary = f"{result.snapshots} snapshots from {result.journal_records} records"
     with catalog.write():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
-from snapfs.errors import Exit, SnapfsError
+from snapfs.errors import Exit, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
 
@@ -66,6 +66,8 @@ def recorded(
     started_ns = repository.clock.now_ns()
     try:
         yield note
+    except StorageFullError:
+        raise  # the catalog is not touched where no block is free
     except SnapfsError as error:
         note.exit, note.summary = int(error.exit_code), error.message
         with contextlib.suppress(SnapfsError):

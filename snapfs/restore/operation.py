@@ -25,7 +25,7 @@ from snapfs.materialize.wanted import (
     WantedDir,
 )
 from snapfs.model.snapshot import Root, Snapshot
-from snapfs.progress import NullProgress, Progress
+from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.repository.runs import recorded
@@ -45,9 +45,7 @@ def plan_restore(
     progress: Progress,
 ) -> RestorePlan:
     """Count what `restore` would do, by doing it without writing."""
-    done = _write(
-        repository, root, snapshot, replace(options, dry_run=True), progress=NullProgress()
-    )
+    done = _write(repository, root, snapshot, replace(options, dry_run=True), progress=progress)
     return RestorePlan(
         _target(root, options),
         done.created,

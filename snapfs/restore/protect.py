@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from snapfs.fs.handles import open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.restore.selection import Filter
@@ -47,11 +48,38 @@ class Protection:
     def _rules_of(self, parts: tuple[bytes, ...]) -> DirRules | None:
         if self._last is not None and self._last[0] == parts:
             return self._last[1]
-        rules = self._matcher.top(None, ())
+        fd, names = self._look(())
+        rules = self._matcher.top(fd, names)
+        self._close(fd)
         for depth, name in enumerate(parts):
-            rules = self._matcher.enter(rules, name, b"/".join(parts[: depth + 1]), None, ())
+            path = b"/".join(parts[: depth + 1])
+            fd, names = self._look(parts[: depth + 1])
+            rules = self._matcher.enter(rules, name, path, fd, names)
+            self._close(fd)
         self._last = (parts, rules)
         return rules
+
+    def _look(self, parts: tuple[bytes, ...]) -> tuple[int | None, list[bytes]]:
+        """A live directory and its names, where a marker in it decides; else nothing is opened."""
+        below = parts[len(self._prefix) :]
+        if not (self._rules.caches or self._rules.if_present) or len(parts) < len(self._prefix):
+            return None, []
+        try:
+            top = open_top(self._target)
+        except OSError:
+            return None, []
+        try:
+            fd = open_below(top, below)
+            return fd, [os.fsencode(name) for name in os.listdir(fd)]
+        except OSError:
+            return None, []
+        finally:
+            os.close(top)
+
+    @staticmethod
+    def _close(fd: int | None) -> None:
+        if fd is not None:
+            os.close(fd)
 
     def _is_repository(self, live: bytes) -> bool:
         try:

@@ -186,9 +186,7 @@ class Selection:
             if self.on_directory is not None:
                 self.on_directory(entry)
             part = Part.WHOLE
-            if self._filter.picks and here and not self._filter.included(here, True):
-                part = Part.WAY
-            elif self._filter.picks and not here:
+            if self._filter.picks and not (here and self._filter.included(here, True)):
                 part = Part.WAY
             yield WantedDir(level, entry, children, part)
             directories = [child for child in children if child.kind == Kind.DIR]

@@ -23,9 +23,12 @@ def names_below(root: Path) -> set[bytes]:
 
 
 def typed_back(words: str) -> list[bytes]:
-    """What a shell makes of lines that are pasted into it, one word a line."""
+    """What a shell makes of lines that are pasted into it, one word a line.
+
+    Quoting is that of GNU ls, which leaves braces alone: brace expansion is off.
+    """
     done = subprocess.run(
-        ["bash", "-c", "printf '%s\\0' " + " ".join(words.splitlines())],
+        ["bash", "+B", "-c", "printf '%s\\0' " + " ".join(words.splitlines())],
         capture_output=True,
         check=True,
     )

@@ -151,7 +151,7 @@ def test_case_45_unreadable_entries(as_user: Program, user: User) -> None:
     (tree / "closed" / "more").mkdir()
     (tree / "file").write_bytes(b"secret")
     (tree / "open").write_bytes(b"open")
-    for path in [tree / "file", tree / "open"]:
+    for path in tree.rglob("*"):
         os.chown(path, user.uid, user.gid)
     first = as_user.create(tree, "before", ok=(0,))
     assert first.code == 0

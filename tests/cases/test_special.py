@@ -20,7 +20,7 @@ def test_case_25_pipes_sockets_devices(snapfs: Program, round_trip: Callable[...
     if os.geteuid() == 0:
         assert (kinds[b"null"], kinds[b"loop"]) == ("chardev", "blockdev")
     refused = snapfs("cat", "s0:special/pipe", ok=None, timeout_s=20)
-    assert refused.code == 1
+    assert refused.code in (1, 2)
     assert snapfs("cat", "s0:special/after").out == (source / "after").read_bytes()
 
 

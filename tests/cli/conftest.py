@@ -24,12 +24,12 @@ class Ran:
 
     @property
     def lines(self) -> list[str]:
-        return self.out.splitlines()
+        return self.out.removesuffix("\n").split("\n") if self.out else []
 
     @property
     def objects(self) -> list[dict[str, Any]]:
         """Standard output as JSON lines."""
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [json.loads(line) for line in self.lines]
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Shell:
 
     home: Path
     tree: Path
-    capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[bytes]
 
     def __call__(self, *words: str | Path, code: int = 0) -> Ran:
         self.capfd.readouterr()
         got = main([os.fspath(word) for word in words])
-        out, err = self.capfd.readouterr()
+        out, err = (part.decode("utf-8", "surrogateescape") for part in self.capfd.readouterr())
         assert "internal error" not in err, err
         assert got == code, (words, got, out, err)
         return Ran(got, out, err)
@@ -51,7 +51,7 @@ class Shell:
 
 @pytest.fixture
 def shell(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Iterator[Shell]:
     """An empty home and an empty tree, which is the working directory."""
     for name in [name for name in os.environ if name.startswith(("SNAPFS_", "XDG_"))]:
@@ -62,7 +62,7 @@ def shell(
     monkeypatch.setenv("HOME", str(place / "home"))
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.chdir(place / "photos")
-    yield Shell(place / "home", place / "photos", capfd)
+    yield Shell(place / "home", place / "photos", capfdbinary)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.cli.render.schemas import SCHEMAS
 from tests.cli.conftest import Shell
 
 
@@ -191,7 +192,7 @@ def test_restore_beside(past: Shell, tmp_path: Path) -> None:
     whole, one, two = (tmp_path / name for name in ("whole", "one", "two"))
     done = past("restore", "s1", "--to", whole)
     assert done.out == ""
-    assert f"photos@s1 into {whole}: 4 created" in done.err
+    assert f"photos@s1 into {whole}: 5 created; wrote 8 B" in done.err
     assert (whole / "sub/two words").read_text() == "two\n"
     assert "--overwrite" in past("restore", "s1", "--to", whole, code=2).err
     past("restore", "s2", "--to", whole, "--overwrite", "if-changed")
@@ -426,3 +427,30 @@ def test_profiles_reach_commands(past: Shell) -> None:
     assert "x.o" not in past("ls", "s4").lines
     past("create", "--name", "s5")
     assert "x.o" in past("ls", "s5").lines
+
+
+def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
+    """Every schema is printed by some command, with just the keys that snapfs-json(5) lists."""
+    declared = {schema.name: schema for schema in SCHEMAS}
+    seen = set()
+    lines: list[tuple[str, ...]] = [
+        ("create", "--name", "s4"), ("list",), ("roots",), ("roots", "rename", "photos", "pics"),
+        ("roots", "rename", "pics", "photos"), ("show",), ("ls", "-R"), ("cat", "s1:a"),
+        ("diff", "s1", "s3"), ("diff", "s1", "s2", "--content"), ("diff", "s1", "s2", "--stat"),
+        ("restore", "s1", "--to", str(tmp_path / "x")), ("restore", "s1", "--in-place", "-n"),
+        ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("delete", "s1", "-y"), ("verify",),
+        ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (),
+    ]  # fmt: skip
+    for words in lines:
+        done = past(*words, "--json")
+        assert done.objects
+        for found in done.objects:
+            schema = declared[found["schema"]]
+            seen.add(schema.name)
+            keys = {"schema"}
+            for part in schema.parts:
+                for field in part.__dataclass_fields__:
+                    key = "duration_s" if field == "duration_ns" else field.removesuffix("_ns")
+                    keys.add(key)
+            assert {key for key in found if not key.endswith("_b64") or key in keys} == keys
+    assert seen == {schema.name for schema in SCHEMAS if not schema.on_stderr}

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from snapfs.cli.frame import commands, where
-from snapfs.cli.frame.command import Command
-from snapfs.cli.frame.dispatch import load
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import params_of
 from snapfs.cli.frame.parser import Parsed, parse
+from snapfs.cli.frame.running import load_all
 from snapfs.cli.frame.settings import PROFILE_KEYS, Environment
 from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
 from tests.cli.fakes import invocation
@@ -96,9 +95,7 @@ def test_a_configuration_that_makes_no_sense(home: Path, config: str, message: s
 def test_the_settings_of_profiles_are_those_that_commands_declare() -> None:
     declared = set()
     for listed in commands.COMMANDS:
-        loaded = load(listed)
-        members = [loaded] if isinstance(loaded, Command) else loaded.commands.values()
-        for member in members:
+        for member in load_all(listed).values():
             declared |= {p.key for p in params_of(member.arguments) if p.setting}
     assert declared - {"profile"} == PROFILE_KEYS
 

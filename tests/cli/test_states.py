@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from snapfs.cli.frame.pairs import read_pair
-from snapfs.cli.frame.states import States, reference_or_usage, relative_to
+from snapfs.cli.frame.paths import ordinary_path, path_in
+from snapfs.cli.frame.roots import relative_to
+from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.subjects import subject_of_create
 from snapfs.errors import NotFoundError, SnapfsError, UsageError
 from snapfs.fs.machine import host_id
@@ -170,7 +172,7 @@ def test_paths_in_references(
 ) -> None:
     monkeypatch.chdir(place / "photos/inner")
     on = states(repository)
-    assert on.path(reference_or_usage(text), on.roots[0]) == path
+    assert path_in(on, reference_or_usage(text), on.roots[0]) == path
 
 
 def test_no_path_leads_out(
@@ -179,11 +181,13 @@ def test_no_path_leads_out(
     monkeypatch.chdir(place / "photos/inner")
     on = states(repository)
     for text in ("s1:..", "s1:../x", "s1:a/../../x", "s1:/../etc/passwd", "s1:./../../x"):
-        got = message(lambda text=text: on.path(reference_or_usage(text), on.roots[0]), UsageError)
+        got = message(
+            lambda text=text: path_in(on, reference_or_usage(text), on.roots[0]), UsageError
+        )
         assert "leads out of photos" in got
     monkeypatch.chdir(place)
     on = states(repository)
-    got = message(lambda: on.path(reference_or_usage("s1:./x"), on.roots[0]), UsageError)
+    got = message(lambda: path_in(on, reference_or_usage("s1:./x"), on.roots[0]), UsageError)
     assert "not in photos" in got
 
 
@@ -203,8 +207,8 @@ def test_ordinary_paths(
         # A path that comes in by a symlink is followed up to its last name.
         (f"{place}/elsewhere/x", b"inner/x"), ("\udcff", b"inner/\xff"), ("-x", b"inner/-x"),
     ):  # fmt: skip
-        assert on.bare_path(word, photos) == path, word
-    got = message(lambda: on.bare_path("/etc/passwd", photos), UsageError)
+        assert ordinary_path(on, word, photos) == path, word
+    got = message(lambda: ordinary_path(on, "/etc/passwd", photos), UsageError)
     assert "not in photos" in got
     assert "photos@SNAPSHOT:PATH" in got
 

@@ -19,7 +19,7 @@ from snapfs.fs.holes import data_ranges
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.materialize.places import Place
-from snapfs.materialize.wanted import Part, Source, WantedDir
+from snapfs.materialize.wanted import Part, Same, Source, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
@@ -197,3 +197,23 @@ def store(root: Path | bytes, repository: Path) -> StoredTree:
                 for digest, offset, _ in index.blocks():
                     stored.where[digest] = (pack.name, place.offset, place.stored, offset)
     return stored
+
+
+def is_same(stored: StoredTree, entry: Entry, live: os.stat_result, dir_fd: int) -> Same:
+    """Whether a live file has the bytes of the entry; nothing is known of its attributes."""
+    if live.st_size != entry.size:
+        return Same.NO
+    fd = open_file(entry.name, dir_fd)
+    try:
+        at = 0
+        for kind, length, digest in stored.extents[entry.content] if entry.content else ():
+            block = os.pread(fd, length, at)
+            at += length
+            if kind == ExtentKind.BLOCK:
+                if block_digest(block) != digest:
+                    return Same.NO
+            elif block.count(0) != len(block):
+                return Same.NO
+    finally:
+        os.close(fd)
+    return Same.BYTES

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from snapfs.cli.frame.commands import Listed
 from snapfs.cli.frame.invocation import Invocation
 
 A = TypeVar("A")
@@ -39,6 +40,15 @@ class Command(Generic[A]):
 class Family:
     """A command that consists of others: ``roots list``, ``roots rename``; ``default`` if none is named."""
 
-    commands: Mapping[str, Command[Any]]
+    members: tuple[Listed, ...]
     default: str
     description: str
+
+    @property
+    def names(self) -> list[str]:
+        """The members' names without the family's."""
+        return [listed.name.split()[1] for listed in self.members]
+
+    def member(self, name: str) -> Listed | None:
+        """The member of that name."""
+        return dict(zip(self.names, self.members, strict=True)).get(name)

@@ -14,7 +14,7 @@ class Listed(NamedTuple):
 
     @property
     def module(self) -> str:
-        return f"snapfs.cli.{self.name.replace('-', '_')}"
+        return "snapfs.cli." + self.name.replace("-", "_").replace(" ", "_")
 
 
 GROUPS = ("every day", "history", "rolling", "space", "transfer", "views", "care")

@@ -13,12 +13,13 @@ from itertools import islice
 from typing import Any
 
 from snapfs.cli.frame import commands
-from snapfs.cli.frame.command import Command
-from snapfs.cli.frame.dispatch import load
+from snapfs.cli.frame.command import Command, Family
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing, Common
 from snapfs.cli.frame.params import Param, params_of
 from snapfs.cli.frame.parser import split_leading
+from snapfs.cli.frame.paths import path_in
+from snapfs.cli.frame.running import load
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.shellwords import for_readline, split_line
 from snapfs.cli.frame.states import States
@@ -70,11 +71,14 @@ def _candidates(words: list[str]) -> Iterator[str]:
         return
     loaded = load(listed)
     own = rest[1:]
-    if not isinstance(loaded, Command):
+    if isinstance(loaded, Family):
         if not own:
-            yield from _starting(typed, loaded.commands)
+            yield from _starting(typed, loaded.names)
             return
-        loaded, own = loaded.commands[own[0]], own[1:]
+        member = loaded.member(own[0])
+        if member is None:
+            return
+        loaded, own = load(member), own[1:]
     yield from _of_command(loaded, own, typed, words)
 
 
@@ -158,7 +162,7 @@ def _paths(typed: str, states: States) -> Iterator[str]:
         return
     side = states.side(reference)
     head = f"{folder}/" if slash and ":" in folder else f"{place}:"
-    path = states.path(reference, side.root)
+    path = path_in(states, reference, side.root)
     if not isinstance(side, StoredSide):
         return
     for listed in list_tree(states.repository, side, path, recursive=False):

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from snapfs.cli.frame.command import Command, Example, Family
-from snapfs.cli.frame.commands import Listed
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import Param, params_of
+from snapfs.cli.frame.streams import terminal_columns
 
 _WIDEST = 100
 
 
-def command_help(listed: Listed, loaded: Command[Any] | Family) -> str:
-    """Usage, what it does, arguments, options, examples."""
-    columns = min(_WIDEST, max(40, shutil.get_terminal_size().columns))
-    members = [loaded] if isinstance(loaded, Command) else list(loaded.commands.values())
+def command_help(loaded: Command[Any] | Family, commands: Mapping[str, Command[Any]]) -> str:
+    """Usage, what it does, arguments, options, examples; ``commands`` are those of a family, or itself."""
+    columns = min(_WIDEST, max(40, terminal_columns()))
+    members = list(commands.values())
     forms = [f"snapfs {form}".rstrip() for member in members for form in member.synopsis]
     parts = [
         "\n".join(f"{'Usage:' if i == 0 else '      '} {form}" for i, form in enumerate(forms))
     ]
     parts += _paragraphs(loaded.description, columns)
     if isinstance(loaded, Family):
-        lines = [
-            (f"{listed.name} {name}", member.description)
-            for name, member in loaded.commands.items()
-        ]
+        lines = [(member.name, member.summary) for member in loaded.members]
         parts.append(_section("commands", lines, columns))
     own: dict[str, Param] = {}
     common: dict[str, Param] = {}

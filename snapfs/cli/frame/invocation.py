@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -69,6 +69,11 @@ class Invocation:
         else:
             self.messages.line(printable(text))
 
+    def detail(self, text: str) -> None:
+        """A message for those who want to know more: only with ``--verbose``."""
+        if self.common.verbose:
+            self.say(text)
+
     @contextmanager
     def progress(self) -> Iterator[Progress]:
         """What an operation reports to: a line that moves on a terminal, else problems and notes."""
@@ -78,16 +83,23 @@ class Invocation:
         finally:
             reporter.finish()
 
-    def confirm(self, lines: list[str], question: str, *, yes: bool) -> None:
-        """Ask a question whose default is no. Raises RefusedError unless the answer is yes."""
-        if yes:
-            return
+    def must_ask(self, *, yes: bool, dry_run: bool) -> bool:
+        """Whether a question comes first. Raises RefusedError if nobody can answer it here.
+
+        Called before what the question shows is worked out, which may take long.
+        """
+        if yes or dry_run:
+            return False
         if self.json or not (os.isatty(0) and self.messages.is_terminal):
             raise RefusedError(
                 f"{self.command} asks first, and nobody can answer here; nothing was done",
                 subject=self.command,
                 hint="add --yes, or --dry-run to see what it would do",
             )
+        return True
+
+    def confirm(self, lines: Sequence[str], question: str) -> None:
+        """Ask a question whose default is no. Raises RefusedError unless the answer is yes."""
         self.out.flush()
         self.messages.text("".join(f"{line}\n" for line in lines) + f"{question} [y/N] ")
         if _read_answer() not in {"y", "yes"}:

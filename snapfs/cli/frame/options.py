@@ -26,7 +26,9 @@ class Common:
     )  # fmt: skip
     json: bool = flag("--json", about="results as JSON lines on stdout, the rest as JSON on stderr")
     quiet: bool = flag("-q", "--quiet", about="no summary, notes or progress")
-    verbose: bool = flag("-v", "--verbose", about="say more: every problem, every default taken")
+    verbose: bool = flag(
+        "-v", "--verbose", about="say more: every problem, and which repository and root are used"
+    )
     lock_wait: float | None = option(
         "--lock-wait", metavar="SPAN", parse=parse_wait, setting=True,
         about="how long to wait for another writer, as 30s or 5min (default: 0)",

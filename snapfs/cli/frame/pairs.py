@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from snapfs.cli.frame.paths import ordinary_path
 from snapfs.cli.frame.states import States
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.model.quote import quote_text
@@ -28,7 +29,7 @@ def read_pair(states: States, words: Sequence[str], literal_paths: Sequence[str]
     found = _read_range(states, rest) or _read_states(states, rest)
     first, second = found
     bare = (*rest, *literal_paths)
-    return Pair(first, second, tuple(states.bare_path(word, first.root) for word in bare))
+    return Pair(first, second, tuple(ordinary_path(states, word, first.root) for word in bare))
 
 
 def _read_range(states: States, rest: list[str]) -> tuple[Side, Side] | None:

@@ -118,3 +118,19 @@ class Streams(NamedTuple):
 
     out: Output
     messages: Messages
+
+
+def terminal_columns() -> int:
+    """Width to write for: ``$COLUMNS``, else the terminal's, else 80.
+
+    (shutil knows it too, and loads four compressors.)
+    """
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    for descriptor in (1, 2):
+        try:
+            return os.get_terminal_size(descriptor).columns or 80
+        except OSError:
+            continue
+    return 80

@@ -6,6 +6,7 @@ import os
 import stat
 
 from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.paths import ordinary_path
 from snapfs.cli.frame.states import States
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.machine import host_id
@@ -72,8 +73,8 @@ def new_root(
 def path_below(states: States, subject: Root | NewRoot, word: str) -> bytes:
     """An ordinary path relative to the directory that a snapshot is taken of."""
     if isinstance(subject, Root):
-        return states.bare_path(word, subject)
-    return states.bare_path(word, Root(0, subject.host, subject.path, "the directory", 0))
+        return ordinary_path(states, word, subject)
+    return ordinary_path(states, word, Root(0, subject.host, subject.path, "the directory", 0))
 
 
 def _known(states: States) -> frozenset[bytes]:

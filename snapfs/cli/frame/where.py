@@ -9,7 +9,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.settings import DEFAULT_PROFILE
 from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
 from snapfs.fs.machine import user_name
-from snapfs.model.quote import quote
+from snapfs.model.quote import printable, quote
 from snapfs.repository.opened import Repository, repository_at
 
 
@@ -42,30 +42,38 @@ def choose(invocation: Invocation) -> Chosen:
 def open_to_read(invocation: Invocation) -> Repository:
     """The repository, for commands that change nothing."""
     chosen = choose(invocation)
-    refuse_missing(chosen)
+    refuse_missing(invocation, chosen)
+    invocation.detail(f"repository: {quote(chosen.path)}")
     return Repository(chosen.path, write=False, lock_wait_s=invocation.lock_wait_s)
 
 
 def open_to_write(invocation: Invocation) -> Repository:
     """The repository, for commands that change something."""
     chosen = choose(invocation)
-    refuse_missing(chosen)
+    refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
+    invocation.detail(f"repository: {quote(chosen.path)}")
     return Repository(chosen.path, write=True, lock_wait_s=invocation.lock_wait_s)
 
 
-def refuse_missing(chosen: Chosen) -> None:
+def refuse_missing(invocation: Invocation, chosen: Chosen) -> None:
+    """Raises NoRepositoryError with the way out if nothing is there."""
     if not repository_at(chosen.path):
         raise NoRepositoryError(
             f"no repository at {quote(chosen.path)}",
             subject=quote(chosen.path),
-            hint=_way_out(chosen),
+            hint=_way_out(invocation, chosen),
         )
 
 
-def _way_out(chosen: Chosen) -> str:
+def _way_out(invocation: Invocation, chosen: Chosen) -> str:
     if chosen.named:
         return "is its disk mounted? `snapfs create DIR` would make a new one there"
+    user = invocation.environment.text("SUDO_USER")
+    if user is not None and os.geteuid() == 0:
+        theirs = os.path.expanduser(os.fsencode(f"~{user}") + b"/.local/share/snapfs/repository")
+        if repository_at(theirs):
+            return f"that of {printable(user)} is {quote(theirs)}: name it with -r"
     return "`snapfs create DIR` makes it, -r PATH or SNAPFS_REPO names another"
 
 

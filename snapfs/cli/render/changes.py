@@ -12,7 +12,7 @@ from snapfs.cli.render.json import text_of
 from snapfs.diff import Change, unified
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
-from snapfs.model.quote import quote
+from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
 from snapfs.repository.opened import Repository
 
@@ -111,6 +111,9 @@ class ChangePrinter:
         if self._invocation.json:
             if lines:
                 self._invocation.emit("diff-text/1", DiffText(change.path, text_of(lines)))
+        elif self._invocation.out.is_terminal:
+            for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
+                self._invocation.out.line(_visible(line))
         else:
             self._invocation.out.data(lines)
 
@@ -163,6 +166,11 @@ def stat_line(summary: DiffSummary) -> str:
     if not counts:
         return "nothing differs"
     return f"{counts}; +{format_size(summary.added_bytes)} -{format_size(summary.removed_bytes)}"
+
+
+def _visible(line: bytes) -> str:
+    """A line of a file, with nothing in it that a terminal would act on but tabs."""
+    return "\t".join(map(printable, line.decode("utf-8", "surrogateescape").split("\t")))
 
 
 def _bytes_of(entry: Entry | None) -> int:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.text import change_counts, entry_counts, reference
+from snapfs.cli.render.text import Called, change_counts, entry_counts, reference
 from snapfs.create import CreateResult
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_count, format_duration, format_size
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """How the new snapshot is called on the command line."""
-
-    reference: str | None
-    """ROOT@SNAPSHOT, as other commands take it; null if none was taken"""
 
 
 def print_created(invocation: Invocation, result: CreateResult) -> None:
     """The reference on stdout; the summary on stderr."""
     name = reference(result.root, result.snapshot) if result.snapshot is not None else None
     if invocation.json:
-        invocation.emit("create/1", Made(name), result)
+        invocation.emit("create/1", Called(name), result)
         return
     for explained in result.explained:
         verdict = "left out" if explained.excluded else "kept"

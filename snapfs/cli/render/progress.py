@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from snapfs.cli.frame.options import Common
-from snapfs.cli.frame.streams import Messages
+from snapfs.cli.frame.streams import Messages, terminal_columns
 from snapfs.cli.render.json import json_line
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
@@ -134,7 +133,7 @@ class TerminalProgress(LineProgress):
 
     def _draw(self, elapsed_s: float) -> None:
         text = self.text(elapsed_s)
-        width = _columns() - 1
+        width = terminal_columns() - 1
         self._messages.text(f"\r{printable(text)[:width]}\x1b[K")
         self._shown = True
 
@@ -168,14 +167,3 @@ class TerminalProgress(LineProgress):
 
 def _of(done: int, total: int | None, write: Callable[[int], str]) -> str:
     return write(done) if total is None else f"{write(done)} of {write(total)}"
-
-
-def _columns() -> int:
-    """Width of the terminal. (shutil would do it, and load four compressors.)"""
-    given = os.environ.get("COLUMNS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
-    try:
-        return os.get_terminal_size(2).columns or 80
-    except OSError:
-        return 80

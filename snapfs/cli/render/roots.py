@@ -19,7 +19,7 @@ class RootState:
     """how many snapshots it has"""
     newest: str | None
     """ROOT@SNAPSHOT of the newest"""
-    newest_ns: int | None
+    newest_created_ns: int | None
     """the time it stands for"""
     size: int | None
     """size of all its files"""
@@ -45,7 +45,7 @@ def root_state(summary: RootSummary) -> RootState:
     return RootState(
         snapshots=summary.snapshots,
         newest=reference(summary.root, newest) if newest else None,
-        newest_ns=newest.created_ns if newest else None,
+        newest_created_ns=newest.created_ns if newest else None,
         size=newest.total_bytes if newest else None,
     )
 

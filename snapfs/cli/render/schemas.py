@@ -12,12 +12,11 @@ from snapfs.cli.cat import Chunk, Place
 from snapfs.cli.completion import Script
 from snapfs.cli.frame.failure import Failure
 from snapfs.cli.render.changes import Difference, DiffSummary, DiffText
-from snapfs.cli.render.created import Made
 from snapfs.cli.render.entries import Attributes
 from snapfs.cli.render.progress import Note, Trouble
 from snapfs.cli.render.restored import Undo
 from snapfs.cli.render.roots import RootState
-from snapfs.cli.render.text import Named
+from snapfs.cli.render.text import Called, Named
 from snapfs.cli.start import Standing
 from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
@@ -41,11 +40,11 @@ class Schema:
 
 
 SCHEMAS = (
-    Schema("create/1", "each snapshot that was taken", (Made, CreateResult)),
+    Schema("create/1", "each snapshot that was taken", (Called, CreateResult)),
     Schema("list/1", "each snapshot", (Named, Snapshot)),
     Schema("roots/1", "each root", (Root, RootState)),
     Schema("root/1", "a root that was renamed or moved", (Root,)),
-    Schema("show/1", "one snapshot in full", (Named, ShowResult)),
+    Schema("show/1", "one snapshot in full", (Called, ShowResult)),
     Schema("ls/1", "each entry", (Named, Attributes)),
     Schema("cat/1", "the file piece by piece", (Place, Chunk)),
     Schema("diff/1", "each difference", (Difference,)),

@@ -15,6 +15,14 @@ from snapfs.model.units import format_count, format_size
 
 
 @dataclass(frozen=True, slots=True)
+class Called:
+    """How a snapshot is called on the command line, beside a result that says all else."""
+
+    reference: str | None
+    """ROOT@SNAPSHOT, as other commands take it; null if none was taken"""
+
+
+@dataclass(frozen=True, slots=True)
 class Named:
     """How a snapshot is called on the command line."""
 

@@ -1,0 +1,53 @@
+"""Which path of a root the words of a command line mean."""
+
+from __future__ import annotations
+
+import os
+
+from snapfs.cli.frame.roots import Roots, relative_to
+from snapfs.errors import UsageError
+from snapfs.model.quote import quote
+from snapfs.model.reference import Reference
+from snapfs.model.snapshot import Root
+
+
+def path_in(roots: Roots, reference: Reference, root: Root) -> bytes:
+    """PATH of a reference relative to the root; empty for the root itself."""
+    if reference.path is None:
+        return b""
+    path = reference.path.encode("utf-8", "surrogateescape")
+    if not reference.path_from_here:
+        return _inside(path, path, root)
+    here = None if root.path is None or roots.here is None else relative_to(root.path, roots.here)
+    if here is None:
+        raise UsageError(
+            f":{quote(path)} starts at the working directory, which is not in {root.label}",
+            subject=quote(path),
+            hint="leave out the ./ to start at the root",
+        )
+    return _inside(os.path.join(here, path), path, root)
+
+
+def _inside(path: bytes, written: bytes, root: Root) -> bytes:
+    normal = os.path.normpath(path.lstrip(b"/") or b".")
+    if normal == b".." or normal.startswith(b"../"):
+        raise UsageError(f"{quote(written)} leads out of {root.label}", subject=quote(written))
+    return b"" if normal == b"." else normal
+
+
+def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
+    """An ordinary path, from the working directory, as a path relative to the root."""
+    path = roots.invocation.environment.expand_home(word)
+    if root.path is not None and roots.here is not None:
+        # As written first: what is a symlink today may have been a directory in the snapshot.
+        lexical = os.path.normpath(os.path.join(roots.here, path)).replace(b"//", b"/", 1)
+        head, tail = os.path.split(lexical)
+        for candidate in (lexical, os.path.join(os.path.realpath(head), tail)):
+            found = relative_to(root.path, candidate)
+            if found is not None:
+                return found
+    raise UsageError(
+        f"{quote(path)} is not in {root.label} ({quote(root.path or b'no directory')})",
+        subject=quote(path),
+        hint=f"write it from the root: {root.label}@SNAPSHOT:PATH",
+    )

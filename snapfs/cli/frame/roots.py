@@ -1,0 +1,121 @@
+"""Which root the words of a command line mean."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.fs.machine import host_id
+from snapfs.model.names import LATEST
+from snapfs.model.quote import quote, quote_text
+from snapfs.model.reference import is_root_path
+from snapfs.model.snapshot import Root
+from snapfs.repository.opened import Repository
+
+
+class Roots:
+    """The roots of a repository, as one command line sees them from where it stands."""
+
+    def __init__(self, invocation: Invocation, repository: Repository) -> None:
+        self.invocation = invocation
+        self.repository = repository
+
+    @cached_property
+    def roots(self) -> Sequence[Root]:
+        return self.repository.roots()
+
+    @cached_property
+    def host(self) -> str:
+        return host_id()
+
+    @cached_property
+    def here(self) -> bytes | None:
+        """The working directory, also if it is gone and only ``$PWD`` knows it."""
+        try:
+            return os.getcwdb()
+        except FileNotFoundError:
+            return self.invocation.environment.absolute("PWD")
+
+    def standing_in(self) -> Root | None:
+        """The innermost root of this host that holds the working directory."""
+        if self.here is None:
+            return None
+        holding = [
+            root
+            for root in self.roots
+            if root.path is not None
+            and root.host == self.host
+            and relative_to(root.path, self.here) is not None
+        ]
+        return max(holding, key=lambda root: len(root.path or b""), default=None)
+
+    def root(self, word: str | None = None) -> Root:
+        """The root of that label or path, else --root's, else where I stand, else the only one."""
+        word = word if word is not None else self.invocation.common.root
+        if word is not None:
+            return self.named_root(word)
+        found = self.standing_in() or (self.roots[0] if len(self.roots) == 1 else None)
+        if found is not None:
+            self.invocation.detail(f"root: {found.label}")
+            return found
+        where = quote(self.repository.path)
+        if not self.roots:
+            raise NotFoundError(
+                f"no roots and no snapshots in {where}",
+                subject=where,
+                hint="`snapfs create DIR` takes the first one",
+            )
+        labels = ", ".join(root.label for root in self.roots)
+        raise UsageError(
+            f"which root? {where} has several and I stand in none: {labels}",
+            hint=f"say {self.roots[0].label}@{LATEST} or --root LABEL",
+        )
+
+    def named_root(self, word: str) -> Root:
+        """The root of that label or path. Raises NotFoundError."""
+        if is_root_path(word) or "/" in word:
+            return self._root_at(word)
+        for root in self.roots:
+            if root.label == word:
+                return root
+        raise NotFoundError(
+            f"no root {quote_text(word)} in {quote(self.repository.path)}",
+            subject=word,
+            hint=self._known_roots(),
+        )
+
+    def _root_at(self, word: str) -> Root:
+        path = self.resolve(word)
+        fitting = [root for root in self.roots if root.path == path]
+        own = [root for root in fitting if root.host == self.host]
+        if len(own or fitting) == 1:
+            return (own or fitting)[0]
+        if fitting:
+            labels = ", ".join(root.label for root in fitting)
+            raise UsageError(f"{quote(path)} is a root of several hosts: {labels}", subject=word)
+        raise NotFoundError(
+            f"{quote(path)} is no root in {quote(self.repository.path)}",
+            subject=word,
+            hint=self._known_roots(),
+        )
+
+    def _known_roots(self) -> str:
+        if not self.roots:
+            return "it has none; `snapfs create DIR` registers one"
+        return f"it has {', '.join(root.label for root in self.roots)}"
+
+    def resolve(self, word: str) -> bytes:
+        """An ordinary path made absolute, without symlinks as far as it exists."""
+        path = self.invocation.environment.expand_home(word)
+        return os.path.realpath(os.path.join(self.here or b"/", path))
+
+
+def relative_to(root: bytes, path: bytes) -> bytes | None:
+    """``path`` relative to ``root``, both absolute and normal; None if it is not in it."""
+    if path == root:
+        return b""
+    prefix = root if root.endswith(b"/") else root + b"/"
+    return path[len(prefix) :] if path.startswith(prefix) else None

@@ -1,0 +1,91 @@
+"""Running one command: find it, read its words, call it."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from snapfs import faults
+from snapfs.cli.frame import commands
+from snapfs.cli.frame.command import Family
+from snapfs.cli.frame.help import command_help
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Changing
+from snapfs.cli.frame.overview import overview
+from snapfs.cli.frame.parser import HelpRequested, parse, split_leading
+from snapfs.cli.frame.settings import Environment
+from snapfs.cli.frame.streams import Streams, encode
+from snapfs.errors import Exit, UsageError
+from snapfs.model.quote import quote_text
+
+
+def run_command(words: list[str], streams: Streams) -> int:
+    """Options, a command, its words; the exit code."""
+    try:
+        leading, rest = split_leading(Changing, words)
+    except HelpRequested:
+        streams.out.line(overview())
+        return Exit.DONE
+    if rest[:1] == ["help"] and len(rest) > 1:
+        leading, rest = [], [rest[1], "--help"]
+    if rest and rest[0] == "--":
+        raise UsageError("a command must come before --")
+    listed = commands.find(rest[0]) if rest else commands.START
+    if listed is None:
+        raise UsageError(
+            f"{quote_text(rest[0])} is no command", subject=rest[0], hint=commands.suggest(rest[0])
+        )
+    loaded = load(listed)
+    try:
+        name, command, own = _member(listed.name, loaded, rest[1:])
+        return _invoke(name, command, [*leading, *own], words, streams)
+    except HelpRequested:
+        streams.out.line(command_help(loaded, load_all(listed)))
+        return Exit.DONE
+
+
+def load(listed: commands.Listed) -> Any:
+    """The ``Command`` or ``Family`` of a module; the only late import of the package."""
+    return importlib.import_module(listed.module).COMMAND
+
+
+def load_all(listed: commands.Listed) -> dict[str, Any]:
+    """Every ``Command`` of a name: one, or those of a family by name."""
+    loaded = load(listed)
+    if isinstance(loaded, Family):
+        return dict(zip(loaded.names, map(load, loaded.members), strict=True))
+    return {"": loaded}
+
+
+def _member(name: str, loaded: Any, words: list[str]) -> tuple[str, Any, list[str]]:
+    """The command itself, or the one of a family that the next word names."""
+    if not isinstance(loaded, Family):
+        return name, loaded, words
+    leading, rest = split_leading(Changing, words)
+    word = rest[0] if rest else loaded.default
+    listed = loaded.member(word)
+    if listed is None:
+        raise UsageError(
+            f"{name} {quote_text(word)} is no command",
+            subject=word,
+            hint=f"there is {', '.join(member.name for member in loaded.members)}",
+        )
+    return listed.name, load(listed), [*leading, *rest[1:]]
+
+
+def _invoke(name: str, command: Any, own: list[str], words: list[str], streams: Streams) -> int:
+    environment = Environment(os.environb)
+    crash_at = environment.text("SNAPFS_CRASH_AT")
+    if crash_at is not None:
+        faults.arm(crash_at)
+    parsed = parse(command.arguments, own, environment.settings)
+    invocation = Invocation(
+        command=name,
+        words=tuple(encode(word) for word in words),
+        common=parsed.arguments,
+        origins=parsed.origins,
+        environment=environment,
+        streams=streams,
+    )
+    return int(command.run(parsed.arguments, invocation))

@@ -1,0 +1,61 @@
+"""What a catalog that is to be made again is still good for."""
+
+from __future__ import annotations
+
+from types import NoneType
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import Catalog
+from snapfs.errors import SnapfsError
+from snapfs.repository.changes import tail_of
+from snapfs.repository.journal import JournalTail
+
+
+def sound_tail(path: bytes, repository_id: bytes, *, beyond: int) -> JournalTail | None:
+    """Where the catalog at ``path`` stands in the journal, if it is sound and beyond that record."""
+    try:
+        old = Catalog(path, write=False)
+    except SnapfsError:
+        return None
+    try:
+        with old.read():
+            tail = tail_of(old)
+            if tail is None or tail.seq <= beyond or old.meta("id") != repository_id.hex():
+                return None
+            return None if old.quick_check() else tail
+    except SnapfsError:
+        return None
+    finally:
+        old.close()
+
+
+def carry_runs(path: bytes, catalog: Catalog) -> None:
+    """Take over what the catalog at ``path`` tells of runs, which stand in no journal.
+
+    Nothing is taken from one that cannot be read.
+    """
+    try:
+        old = Catalog(path, write=False)
+    except SnapfsError:
+        return
+    try:
+        with old.read():
+            rows = old.execute(sql.DUMP_RUN).fetchall()
+    except SnapfsError:
+        return
+    finally:
+        old.close()
+    with catalog.write():
+        known = {row[0] for row in catalog.execute(sql.DUMP_RUN)}
+        new = [row for row in rows if row[0] not in known and _is_run(row)]
+        catalog.executemany(sql.PUT_RUN, new)
+        beyond = 1 + max((row[0] for row in new), default=0)
+        catalog.execute(sql.COUNTER_SET, {"counter": "run", "value": beyond})
+
+
+def _is_run(row: tuple[object, ...]) -> bool:
+    """Whether the values have the types that they should."""
+    expected: tuple[type | tuple[type, ...], ...] = (
+        int, str, (int, NoneType), int, (int, NoneType), int, (int, NoneType), str,
+    )  # fmt: skip
+    return all(isinstance(value, kind) for value, kind in zip(row, expected, strict=True))

@@ -1,0 +1,73 @@
+"""Room on the repository's disk: what a writer needs before it may touch the catalog.
+
+SQLite maps a small file beside the catalog; on a copy-on-write filesystem without a free block the
+first touch of that map kills the process (SIGBUS). So room is asked for first. The reserve is a file
+that is given up on a full disk, so that there is room to delete snapshots.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from snapfs.errors import StorageFullError
+
+RESERVE = "reserve"
+RESERVE_BYTES = 16 * 1024 * 1024
+NEEDED_BYTES = 2 * 1024 * 1024
+
+
+def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
+    """Allocate the reserve, unless there is no room for it."""
+    try:
+        reserve = os.open(
+            RESERVE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd
+        )
+    except OSError:
+        return
+    try:
+        os.posix_fallocate(reserve, 0, RESERVE_BYTES)
+        if owner is not None:
+            os.fchown(reserve, *owner)
+    except OSError:
+        # A repository on a small or full disk does without; the next run tries again.
+        with contextlib.suppress(OSError):
+            os.unlink(RESERVE, dir_fd=fd)
+    finally:
+        os.close(reserve)
+
+
+def give_up_reserve(fd: int) -> bool:
+    """Free the reserve; False if it was gone already."""
+    try:
+        os.unlink(RESERVE, dir_fd=fd)
+    except OSError:
+        return False
+    return True
+
+
+def free_bytes(fd: int) -> int:
+    """What an ordinary user may still write where ``fd`` is."""
+    found = os.statvfs(fd)
+    return found.f_bavail * found.f_frsize
+
+
+def make_room(fd: int) -> None:
+    """Give up the reserve where there is no room to open the catalog for writing."""
+    if free_bytes(fd) < NEEDED_BYTES:
+        give_up_reserve(fd)
+
+
+def require_room(fd: int, owner: tuple[int, int] | None, name: str) -> None:
+    """Raise StorageFullError before anything is written that could not be finished.
+
+    The reserve comes first: without it nothing could be deleted from a full disk.
+    """
+    make_reserve(fd, owner)
+    reserved = os.access(RESERVE, os.F_OK, dir_fd=fd)
+    if free_bytes(fd) < (NEEDED_BYTES if reserved else RESERVE_BYTES + NEEDED_BYTES):
+        raise StorageFullError(
+            f"no space left for the repository {name}",
+            subject=name,
+            hint="delete snapshots, or make room on its disk",
+        )

@@ -1,0 +1,195 @@
+"""Commands as processes: bare environments, pipes that close, questions on a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import ARGV, Binary
+
+BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
+NAMES = [
+    b"plain",
+    b"two words",
+    b"\xff\xfe",
+    b"caf\xc3\xa9",
+    b"line\nbreak",
+    b"\x1b[2J",
+    b"-l",
+    b"a'b",
+]
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Binary:
+    """A program with a home, and a tree of odd names beside it."""
+    (tmp_path / "home").mkdir()
+    tree = os.fsencode(tmp_path) + b"/tree"
+    os.mkdir(tree)
+    for name in NAMES:
+        with open(tree + b"/" + name, "wb") as file:
+            file.write(name)
+    return Binary(tmp_path / "home")
+
+
+def test_every_command_in_a_bare_environment(binary: Binary, tmp_path: Path) -> None:
+    repository, tree = tmp_path / "repo", tmp_path / "tree"
+    binary.variables = {**BARE, "SNAPFS_REPO": str(repository)}
+
+    def run(*words: str | bytes | Path, code: int = 0) -> bytes:
+        return binary(*words, code=code, cwd=Path("/")).stdout
+
+    assert run("create", tree, "--name", "s1", "-m", "caf\u00e9".encode()) == b"tree@s1\n"
+    assert b"caf\xc3\xa9" in run("list")
+    assert b"caf\xc3\xa9" in run("show")
+    assert len(run("ls").splitlines()) == len(NAMES)
+    assert sorted(run("ls", "-0").split(b"\0")[:-1]) == sorted(NAMES)
+    for name in NAMES:
+        assert run("cat", b"s1:" + name) == name
+        assert run("ls", b"s1:" + name, "-0") == name + b"\0"
+    os.unlink(os.fsencode(tree) + b"/\xff\xfe")
+    assert run("diff") == b"-\t''$'\\377\\376'\n"
+    assert run("diff", "--", os.fsencode(tree) + b"/\xff\xfe") == b"-\t''$'\\377\\376'\n"
+    run("restore", b"s1:\xff\xfe", "--to", os.fsencode(tmp_path) + b"/\xfd")
+    assert os.listdir(os.fsencode(tmp_path) + b"/\xfd") == [b"\xff\xfe"]
+    run("restore", "s1", "--in-place", code=2)
+    undo = run("restore", "s1", "--in-place", "--yes").splitlines()[-1]
+    assert undo.startswith(b"snapfs restore tree@")
+    for words in (
+        ["rename", "s1", "one"], ["tag", "one", "t"], ["untag", "one", "t"], ["pin", "one"],
+        ["unpin", "one"], ["verify", "--data"], ["roots"], ["runs"], ["info"], ["completion", "bash"],
+        ["delete", "latest", "--yes"], ["rebuild-catalog"], [],
+    ):  # fmt: skip
+        run(*words)
+        for line in run(*words[:1], "--json", "--help").splitlines():
+            assert b"\x1b" not in line
+    assert os.listdir(binary.folder) == []
+
+
+def test_nothing_a_terminal_would_act_on(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    binary("create", tree, "--name", "s1", "-m", "\x1b]0;title\x07\nnext")
+    for words in (
+        ["list"], ["show"], ["ls"], ["ls", "-l"], ["ls", "-R"], ["ls", "nope\x1b[2J"], ["diff"],
+        ["restore", "s1", "--to", tmp_path / "x"], ["runs"], [], ["ls", "--json"], ["\x1b[31m"],
+    ):  # fmt: skip
+        done = binary(*words, code=None, cwd=tree)
+        for stream in (done.stdout, done.stderr):
+            text = stream.decode("utf-8").replace("\n", "").replace("\t", "")
+            assert text.isprintable(), (words, text)
+
+
+def test_a_pipe_that_closes_leaves_no_lock(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for number in range(3000):
+        (tree / f"file-with-a-long-name-{number:06}").touch()
+    binary("create", tree, "--name", "s1")
+    line = 'set -o pipefail; "$@" ls s1 -l | head -1'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", *ARGV],
+        env=binary.variables, cwd=tree, capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (141, b"")
+    assert done.stdout.count(b"\n") == 1
+    binary("create", "--name", "s2", cwd=tree)
+    binary("delete", "s1", "--yes", cwd=tree)
+
+
+def asked(binary: Binary, answer: bytes, *words: str | Path) -> tuple[int, str, str]:
+    """Run on a terminal, answer the question; exit code, what the terminal showed, stdout."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        [*ARGV, *words, "--no-progress"],
+        env=binary.variables, cwd=binary.folder, stdin=follower, stdout=subprocess.PIPE, stderr=follower,
+    )  # fmt: skip
+    os.close(follower)
+    os.write(leader, answer)
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        out = stdout.read()
+    process.wait(60)
+    shown = b""
+    while True:
+        try:
+            data = os.read(leader, 65536)
+        except OSError:
+            break
+        if not data:
+            break
+        shown += data
+    os.close(leader)
+    return process.returncode, shown.decode(), out.decode()
+
+
+def test_questions(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    for name in ("s1", "s2"):
+        binary("create", tree, "--name", name)
+    for answer in (b"\n", b"n\n", b"\x04", b"yes please\n"):
+        code, shown, out = asked(binary, answer, "delete", "s1..s2")
+        assert (code, out) == (2, "")
+        assert "tree@s1" in shown
+        assert "tree@s2" in shown
+        assert "Delete 2 snapshots? [y/N]" in shown
+        assert "nothing was done" in shown
+    (tree / "plain").write_bytes(b"changed")
+    code, shown, out = asked(binary, b"n\n", "restore", "s1", "--in-place")
+    assert (code, out) == (2, "")
+    assert f"Restore tree@s1 into {tree}:" in shown
+    assert "overwrite 1" in shown
+    assert (tree / "plain").read_bytes() == b"changed"
+    code, shown, out = asked(binary, b"y\n", "restore", "s1", "--in-place")
+    assert code == 0
+    assert out.splitlines()[-1].startswith("snapfs restore tree@")
+    assert (tree / "plain").read_bytes() == b"plain"
+    code, shown, out = asked(binary, b"y\n", "delete", "s1", "--json")
+    assert code == 2
+    assert "add --yes" in shown
+    code, shown, out = asked(binary, b"YES\n", "roots", "remove", "tree")
+    assert (code, out) == (0, "tree\n")
+
+
+def test_progress_on_a_terminal_only(binary: Binary, tmp_path: Path) -> None:
+    done = binary("create", tmp_path / "tree", "--name", "s1")
+    assert b"\r" not in done.stderr
+    assert done.stderr.endswith(b" s\n") or b"To get a file back" in done.stderr
+
+
+def test_a_table_on_a_terminal(binary: Binary, tmp_path: Path) -> None:
+    binary("create", tmp_path / "tree", "--name", "s1", "-m", "[bold]note[/bold] :smile:")
+    leader, follower = pty.openpty()
+    for words in (["list"], ["roots"], ["runs"], ["ls", "-l"]):
+        subprocess.run(
+            [*ARGV, *words], env={**binary.variables, "COLUMNS": "200"},
+            cwd=tmp_path / "tree", stdin=follower, stdout=follower, check=True,
+        )  # fmt: skip
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(leader, 65536)
+        except OSError:
+            break
+    os.close(leader)
+    assert b"[bold]note[/bold] :smile:" in shown
+    assert b"snapshots" in shown
+
+
+def test_errors_are_json_for_programs(binary: Binary, tmp_path: Path) -> None:
+    binary("create", tmp_path / "tree", "--name", "s1")
+    for words in (
+        ["ls", "nope"],
+        ["nope"],
+        ["list", "--nope"],
+        ["delete", "s1"],
+        ["cat", "s1:\xff"],
+    ):
+        done = binary(*words, "--json", code=None)
+        assert done.returncode in {1, 2}
+        assert done.stdout == b""
+        assert json.loads(done.stderr)["exit"] == done.returncode
