@@ -152,9 +152,11 @@ class Scanner:
         now_ns: int,
         *,
         progress: Progress,
-        on_staged: Callable[[], None] | None = None,
+        on_staged: Callable[[int], None] | None = None,
     ) -> None:
-        """Takes over ``root_fd``. ``on_staged`` is called whenever a batch of rows went in."""
+        """Takes over ``root_fd``. ``on_staged`` is told how many files are staged to be
+        read, whenever a batch of rows went in.
+        """
         self.catalog = catalog
         self.stage = stage
         self.root_fd = root_fd
@@ -165,6 +167,7 @@ class Scanner:
         self.totals = ScanTotals()
         self._on_staged = on_staged
         self._rows: list[tuple[Any, ...]] = []
+        self._files: list[tuple[Any, ...]] = []
         self._lost: list[Lost] = []
         self._paths: list[tuple[int, bytes]] = []
         self._post = 0
@@ -333,11 +336,17 @@ class Scanner:
             seq = self.totals.next_seq
             self.totals.next_seq = seq + 1
             self._count(st)
-            if st.st_mode & 0o170000 == 0o040000:
+            fmt = st.st_mode & 0o170000
+            if fmt == 0o040000:
                 below.append((name, seq, None, st))
                 continue
-            state = self._stage_leaf(parent, name, st, seq, -seq if first else None, None, fd)
-            sound = sound and state == OK
+            if fmt == 0o100000:
+                state = self._stage_new_file(frame, parent, name, st, seq, -seq if first else None)
+            else:
+                inode = -seq if first else None
+                state = self._stage_leaf(parent, name, st, seq, inode, None, fd)
+            if state != OK:
+                sound = False
         frame.low, frame.high = low, self.totals.next_seq - 1
         frame.fingerprint = mark.value() if exact and sound else None
         frame.dirty = True
@@ -505,6 +514,37 @@ class Scanner:
 
     # --- staging -------------------------------------------------------------------------------
 
+    def _stage_new_file(
+        self,
+        frame: _Frame,
+        parent: int,
+        name: bytes,
+        st: os.stat_result,
+        seq: int,
+        inode: int | None,
+    ) -> int:
+        """Stage a file that the head does not have under this name: the most frequent row by far."""
+        if not frame.has_path:
+            frame.has_path = True
+            self._paths.append((parent, self._stack.path()))
+        size, mtime_ns, ctime_ns = st.st_size, st.st_mtime_ns, st.st_ctime_ns
+        now_ns = self.now_ns
+        racy = (
+            -RACY_CTIME_NS < now_ns - ctime_ns < RACY_CTIME_NS
+            or -RACY_MTIME_NS < now_ns - mtime_ns < RACY_MTIME_NS
+        )
+        self.totals.to_read += 1
+        self.totals.to_read_bytes += size
+        self._files.append((
+            seq, parent, parent, name, inode,
+            self.stage.attr(st.st_mode & 0o7777, st.st_uid, st.st_gid, 0, b""),
+            size, *divmod(mtime_ns, SECOND), RACY if racy else OK, *divmod(ctime_ns, SECOND),
+            _signed(st.st_dev), _signed(st.st_ino), st.st_nlink,
+        ))  # fmt: skip
+        if len(self._files) >= FLUSH_ROWS:
+            self._flush()
+        return RACY if racy else OK
+
     def _stage_leaf(
         self,
         parent: int,
@@ -632,8 +672,11 @@ class Scanner:
         if self._rows:
             self.stage.put_rows(self._rows)
             self._rows = []
+        if self._files:
+            self.stage.put_files(self._files)
+            self._files = []
             if self._on_staged is not None:
-                self._on_staged()
+                self._on_staged(self.totals.to_read)
         if self._lost:
             self.stage.put_lost(self._lost)
             self._lost = []

@@ -80,6 +80,7 @@ class Intake:
         self._asking = catalog.one("SELECT 1 FROM block LIMIT 1") is not None
         self._workers: list[Worker] = []
         self._after = 0
+        self._given = 0
         self._queue: deque[list[ToRead]] = deque()
         self._in_hand: dict[int, deque[list[ToRead]]] = {}
         self.read_bytes = 0
@@ -91,18 +92,20 @@ class Intake:
 
     # --- driving -------------------------------------------------------------------------------
 
-    def pump(self) -> None:
-        """Called during the walk of a first snapshot: read what has come, without waiting."""
-        if len(self._queue) < 2:
+    def pump(self, staged: int) -> None:
+        """Called during the walk of a first snapshot: read what has come, without waiting.
+
+        ``staged`` is how many files are staged to be read by now.
+        """
+        if staged - self._given >= WINDOW_FILES and len(self._queue) < 2:
             files = self._stage.to_read(after=self._after, most=WINDOW_FILES, linked=False)
-            if len(files) < WINDOW_FILES:
-                if self._workers:
-                    self._turn(0.0)
-                return
-            self._after = files[-1].seq
-            self._queue.extend(_batches(files))
-        self._start()
-        self._turn(0.0)
+            self._given = staged
+            if files:
+                self._after = files[-1].seq
+                self._queue.extend(_batches(files))
+                self._start()
+        if self._workers:
+            self._turn(0.0)
 
     def finish(self) -> None:
         """Read all that is left and finish the packs."""

@@ -15,13 +15,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.elements import ClauseElement
 
+from snapfs.catalog import dialect as _dialect  # noqa: F401 - registers itself
 from snapfs.catalog import schema, statements
 
 # Statements that run once per row of a list take the row itself: positional parameters.
 ROWWISE = (
     "PUT_",
     "STAGE_PUT_",
-    "STAGE_SCAN",
+    "STAGE_SCAN", "STAGE_FILE",
     "STAGE_REPLAY",
     "STAGE_SET_",
     "OWNER_PUT",

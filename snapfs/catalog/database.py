@@ -24,7 +24,8 @@ from snapfs.errors import (
 )
 
 BUSY_TIMEOUT_S = 120.0
-CACHE_KIB = 48 * 1024
+CACHE_KIB = 40 * 1024
+TEMP_CACHE_KIB = 40 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
 
 STAGE_TABLES = (
@@ -44,6 +45,13 @@ def translated(path: str) -> Iterator[None]:
         raise  # a fault of ours, not of the file
     except sqlite3.Error as error:
         raise translate(error, path) from error
+    except UnicodeDecodeError as error:
+        # A text value, or the name in one of SQLite's own messages about a damaged schema.
+        raise DamageError(
+            f"{path} is damaged (text is not UTF-8)",
+            subject=path,
+            hint="run snapfs rebuild-catalog",
+        ) from error
 
 
 def translate(error: sqlite3.Error, path: str) -> SnapfsError:
@@ -139,6 +147,8 @@ class Catalog:
             cached_statements=256,
         )
         db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+        # A window of staged files is updated in any order: it has to stay in memory.
+        db.execute(f"PRAGMA temp.cache_size=-{TEMP_CACHE_KIB}")
         return db
 
     def _check(self) -> None:

@@ -192,6 +192,12 @@ class Stage:
             self.catalog.executemany(sql.STAGE_PUT_ATTR, self._new_attrs)
             self._new_attrs.clear()
 
+    def put_files(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add files that are new under their names, all to be read (``STAGE_FILE``)."""
+        with self.catalog.scratch() as db:
+            self._put_attrs()
+            db.executemany(sql.STAGE_FILE, rows)
+
     def put_paths(self, rows: list[tuple[int, bytes]]) -> None:
         """Paths from the root of directories that hold files to read: ``(key, path)``."""
         with self.catalog.scratch() as db:

@@ -758,12 +758,26 @@ _scan_columns = (
     "ctime_s", "ctime_nsec", "dev", "ino", "nlink", "fingerprint",
 )  # fmt: skip
 
+_file_columns = (
+    "seq", "above", "parent", "name", "inode", "attr", "size", "mtime_s", "mtime_nsec", "state",
+    "ctime_s", "ctime_nsec", "dev", "ino", "nlink",
+)  # fmt: skip
 _read_values = (
     "attr", "size", "mtime_s", "mtime_nsec", "content", "digest", "state", "ctime_s", "ctime_nsec",
 )  # fmt: skip
 
 FILL: dict[str, Any] = {
     "STAGE_SCAN": insert(s).values({name: bindparam(name) for name in _scan_columns}),
+    "STAGE_FILE": insert(s).values(
+        {name: bindparam(name) for name in _file_columns}
+        | {
+            "names": literal_column("1"),
+            "nodes": literal_column("1"),
+            "need": literal_column("1"),
+            "kind": literal_column(str(FILE)),
+            "rdev": literal_column("0"),
+        }
+    ),
     "STAGE_REPLAY": insert(s).values(
         {"need": 0}
         | {

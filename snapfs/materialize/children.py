@@ -129,11 +129,15 @@ class Children:
     def _settle(self, level: Level, fd: int, entry: Entry) -> None:
         """An entry that is no directory, in a directory that held something."""
         assert level.names is not None
-        live = self.stat(level, fd, entry.name)
-        if live is not None and entry.name not in level.names:
-            live = self._take_spelling(level, fd, entry, live)
-            if live is None:
-                return
+        try:
+            live = self.stat(level, fd, entry.name)
+            if live is not None and entry.name not in level.names:
+                live = self._take_spelling(level, fd, entry, live)
+                if live is None:
+                    return
+        except OSError as error:
+            self._run.trouble(level.number, entry.name, error)
+            return
         if live is None:
             self._make_new(level, fd, entry)
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from snapfs.materialize.dirtable import DirCache
 from snapfs.materialize.dispatch import Dispatcher
@@ -21,10 +20,8 @@ _LOCATE_FILES = 1024
 _PUMP_FILES = 256
 
 
-class _Pending(NamedTuple):
-    directory: int
-    how: int
-    entry: Entry
+_Pending = tuple[int, int, Entry]
+"""Directory, how to write (``filewriter``), and what."""
 
 
 class Files:
@@ -40,10 +37,11 @@ class Files:
         self._links = links
         self._pending: list[_Pending] = []
         self._large: list[LargeFile] = []
+        self._plain_owners = run.options.owner.is_plain
 
     def add(self, directory: int, how: int, entry: Entry) -> None:
         """Write this file some time before `finish` returns."""
-        self._pending.append(_Pending(directory, how, entry))
+        self._pending.append((directory, how, entry))
         if not len(self._pending) % _PUMP_FILES:
             if len(self._pending) >= _LOCATE_FILES:
                 self.flush()
@@ -52,17 +50,15 @@ class Files:
     def flush(self) -> None:
         """Make jobs of what was added."""
         pending, self._pending = self._pending, []
-        contents = {
-            item.entry.content
-            for item in pending
-            if item.entry.content and item.entry.size < LARGE_BYTES
-        }
+        contents = {entry.content for _, _, entry in pending if entry.size < LARGE_BYTES}
+        contents.discard(0)
         found = self._source.locate(list(contents)) if contents else {}
         plain: dict[int, tuple[Place, ...]] = {0: ()}
         jobs: list[FileJob] = []
         for item in pending:
-            content = item.entry.content
-            if item.entry.size >= LARGE_BYTES:
+            entry = item[2]
+            content = entry.content
+            if entry.size >= LARGE_BYTES:
                 self._write_large(item)
                 continue
             places = plain.get(content)
@@ -70,7 +66,7 @@ class Files:
                 if content not in found:
                     self._lost(item)
                     continue
-                places = plain[content] = tuple(map(_plain, found[content]))
+                places = plain[content] = tuple([_plain(place) for place in found[content]])
             jobs.append(self._job(item, places))
         self._dispatcher.add(jobs)
 
@@ -87,16 +83,17 @@ class Files:
 
     def _job(self, item: _Pending, places: tuple[Place, ...]) -> FileJob:
         directory, how, entry = item
-        mode, uid, gid, flags, xattr, mtime_ns = self._run.wanted_attributes(entry)
-        if flags and entry.inode in self._source.linked:
-            self._links.flags_later(directory, entry.name, flags)
+        name, inode, _, mode, uid, gid, flags, xattr, size, mtime_s, mtime_nsec = entry[:11]
+        mtime_ns = mtime_s * 1_000_000_000 + mtime_nsec
+        if not self._plain_owners:
+            mode, uid, gid, flags, xattr, _ = self._run.wanted_attributes(entry)
+        if flags and inode in self._source.linked:
+            self._links.flags_later(directory, name, flags)
             flags = 0
-        return FileJob(
-            directory, entry.name, mode, uid, gid, flags, xattr, mtime_ns, entry.size, how, places
-        )
+        return FileJob(directory, name, mode, uid, gid, flags, xattr, mtime_ns, size, how, places)
 
     def _write_large(self, item: _Pending) -> None:
-        content = item.entry.content
+        content = item[2].content
         found: Iterable[Place] | None = self._source.locate([content]).get(content)
         if found is None:
             self._lost(item)
@@ -115,8 +112,8 @@ class Files:
         self._fail(item, errno.EIO, "damaged: the repository has lost its bytes")
 
     def _fail(self, item: _Pending, number: int, what: str) -> None:
-        replaces = bool(item.how & REPLACES)
-        trouble = Trouble(item.directory, item.entry.name, number, what, True, replaces)
+        directory, how, entry = item
+        trouble = Trouble(directory, entry.name, number, what, True, bool(how & REPLACES))
         self._run.report(Report(1, 0, [trouble]))
 
 

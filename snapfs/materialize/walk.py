@@ -5,6 +5,7 @@ The same decisions serve a real run and a dry one; a dry run stops short of ever
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ from snapfs.materialize.run import Run
 from snapfs.materialize.top import Top
 from snapfs.materialize.wanted import Overwrite, Part, WantedDir
 from snapfs.model.kinds import Kind, State
+
+_LOOK_INTO = stat.S_IRUSR | stat.S_IXUSR
 
 
 class Walk:
@@ -110,7 +113,7 @@ class Walk:
         try:
             live = self._children.stat(parent, self._fd, entry.name)
             if live is not None and stat.S_ISDIR(live.st_mode):
-                level = self._enter_existing(parent, number, directory)
+                level = self._enter_existing(parent, number, directory, live)
             else:
                 level = self._make(parent, number, directory, live)
         except OSError as error:
@@ -151,22 +154,22 @@ class Walk:
         else:
             self._run.counts.overwritten += 1
 
-    def _enter_existing(self, parent: Level, number: int, directory: WantedDir) -> Level:
+    def _enter_existing(
+        self, parent: Level, number: int, directory: WantedDir, live: os.stat_result
+    ) -> Level:
         assert self._stack is not None
         name = directory.entry.name
-        try:
-            fd = open_dir(name, self._fd)
-        except PermissionError:
-            if self._run.options.dry_run:
-                raise
-            # Our own, but closed to ourselves.
-            live = open_up(name, self._fd)
-            fd = open_dir(name, self._fd)
-            level = self._existing(number, fd, directory, parent, live)
-            touch(level, fd, self._directories)
-        else:
-            level = self._existing(number, fd, directory, parent)
+        closed = self._run.uid != 0 and live.st_mode & _LOOK_INTO != _LOOK_INTO
+        if closed and not self._run.options.dry_run:
+            open_up(name, self._fd)
+        fd = open_dir(name, self._fd)
+        if closed and self._run.options.dry_run:
+            os.close(fd)
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
+        level = self._existing(number, fd, directory, parent, live if closed else None)
         self._stack.push(name, fd)
+        if closed:
+            touch(level, fd, self._directories)
         return level
 
     def _existing(

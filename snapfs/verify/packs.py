@@ -192,11 +192,10 @@ class _PackCheck:
             yield _Job(reader, id_, place, self._random.random() < self._share)
 
     def _known_blocks(self, segment: int) -> list[_Block]:
-        blocks: list[_Block] = []
         with attempt(self._repository.catalog, self._report):
             rows = self._repository.catalog.execute(sql.VERIFY_BLOCKS, {"segment": segment})
-            blocks = [_Block(*row) for row in rows]
-        return blocks
+            return [_Block(*row) for row in rows]
+        return []
 
     def _compare(self, pack: Pack, seen: _Seen) -> None:
         """What was seen in a segment against what the catalog says of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 from pathlib import Path
 
@@ -193,3 +194,41 @@ def test_errors_are_json_for_programs(binary: Binary, tmp_path: Path) -> None:
         assert done.returncode in {1, 2}
         assert done.stdout == b""
         assert json.loads(done.stderr)["exit"] == done.returncode
+
+
+def test_a_second_writer_is_told_at_once_or_waits(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    binary("create", tree, "--name", "s1")
+    first = subprocess.Popen(
+        [*ARGV, "create", tree, "--name", "s2"],
+        env={**binary.variables, "SNAPFS_CRASH_AT": "stop@create.locked"},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    os.waitpid(first.pid, os.WUNTRACED)
+    try:
+        told = binary("create", tree, "--name", "s3", code=11).stderr
+        assert b"--lock-wait" in told
+        binary("create", tree, "--name", "s3", "--lock-wait", "1s", code=11)
+        assert binary("list", "-n1", cwd=tree).stdout.count(b"s1") == 1
+        done = json.loads(binary("delete", "s1", "-y", "--json", code=11, cwd=tree).stderr)
+        assert (done["kind"], done["exit"]) == ("locked", 11)
+        waiting = subprocess.Popen(
+            [*ARGV, "create", tree, "--name", "s4", "--lock-wait=1min"],
+            env=binary.variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    finally:
+        first.send_signal(signal.SIGCONT)
+    assert first.wait(60) == 0
+    out, _ = waiting.communicate(timeout=60)
+    assert (waiting.returncode, out) == (0, b"tree@s4\n")
+
+
+def test_a_directory_inside_or_around_a_root(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "inner").mkdir()
+    binary("create", tree, "--name", "s1")
+    for folder in (tree / "inner", tmp_path):
+        assert b"--nested" in binary("create", folder, code=2).stderr
+    assert binary("create", tree / "inner", "--nested", "--name", "i1").stdout == b"inner@i1\n"
+    (tmp_path / "other/tree").mkdir(parents=True)
+    assert binary("create", tmp_path / "other/tree", "--name", "o1").stdout == b"tree-2@o1\n"

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.harness.inprocess import InProcess
@@ -226,4 +226,7 @@ TestHistories.settings = settings(
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=list(HealthCheck),
+    report_multiple_bugs=False,
+    # Explaining costs more runs than it is worth where each takes a second.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 )

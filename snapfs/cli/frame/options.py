@@ -34,7 +34,7 @@ class Common:
         about="how long to wait for another writer, as 30s or 5min (default: 0)",
     )  # fmt: skip
     no_progress: bool = flag("--no-progress", about="no progress line on a terminal", setting=True)
-    debug: bool = flag("--debug", about="show the log, and where an error came from")
+    debug: bool = flag("--debug", about="show where an error came from")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,20 +15,21 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
 from snapfs.model.moment import NS, format_rfc3339
 
+_encode = json.JSONEncoder(ensure_ascii=True, separators=(",", ":")).encode
+
 
 def json_line(schema: str, *parts: object) -> str:
     """One JSON object on one line: ``schema``, then the fields of each part."""
     members: dict[str, Any] = {"schema": schema}
     for part in parts:
-        members.update(_members(part))
-    return json.dumps(members, ensure_ascii=True, separators=(",", ":"))
+        _add_members(members, part)
+    return _encode(members)
 
 
 def text_of(data: bytes) -> str:
@@ -36,44 +37,76 @@ def text_of(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _members(record: object) -> Iterator[tuple[str, Any]]:
-    assert is_dataclass(record)
-    for field in fields(record):
-        yield from _member(field.name, getattr(record, field.name))
+_AS_THEY_ARE = frozenset({bool, int, float})
 
 
-def _member(name: str, value: object) -> Iterator[tuple[str, Any]]:
+class _Form(Enum):
+    """How a field is written, as far as its name says it."""
+
+    PLAIN = 1
+    DURATION = 2
+    MOMENT = 3
+    DIGEST = 4
+
+
+_known: dict[type[Any], tuple[tuple[str, str, _Form], ...]] = {}
+
+
+def _fields(kind: type[Any]) -> tuple[tuple[str, str, _Form], ...]:
+    """Attribute, key and form of each field of a dataclass, worked out once."""
+    if kind not in _known:
+        assert is_dataclass(kind)
+        _known[kind] = tuple((field.name, *_key(field.name)) for field in fields(kind))
+    return _known[kind]
+
+
+def _key(name: str) -> tuple[str, _Form]:
     if name == "duration_ns":
-        yield "duration_s", value / NS if isinstance(value, int) else None
-    elif name.endswith("_ns"):
-        moment = format_rfc3339(*divmod(value, NS)) if isinstance(value, int) else None
-        yield name.removesuffix("_ns"), moment
-    elif isinstance(value, bytes):
-        yield from _bytes_member(name, value)
-    else:
-        yield name, _value(value)
+        return "duration_s", _Form.DURATION
+    if name.endswith("_ns"):
+        return name.removesuffix("_ns"), _Form.MOMENT
+    return name, _Form.DIGEST if name.endswith("digest") else _Form.PLAIN
 
 
-def _bytes_member(name: str, value: bytes) -> Iterator[tuple[str, Any]]:
-    if name.endswith("digest"):
-        yield name, value.hex()
+def _add_members(members: dict[str, Any], record: Any) -> None:
+    for name, key, form in _fields(type(record)):
+        value = getattr(record, name)
+        if value is None:
+            members[key] = None
+        elif form is _Form.MOMENT:
+            members[key] = format_rfc3339(*divmod(value, NS))
+        elif form is _Form.DURATION:
+            members[key] = value / NS
+        elif isinstance(value, bytes):
+            _add_bytes(members, key, value, form)
+        else:
+            members[key] = value if value.__class__ in _AS_THEY_ARE else _value(value)
+
+
+def _add_bytes(members: dict[str, Any], key: str, value: bytes, form: _Form) -> None:
+    if form is _Form.DIGEST:
+        members[key] = value.hex()
         return
-    text = text_of(value)
-    yield name, text
-    if text.encode("utf-8") != value:
-        yield f"{name}_b64", base64.b64encode(value).decode("ascii")
+    try:
+        members[key] = value.decode("utf-8")
+    except UnicodeDecodeError:
+        members[key] = text_of(value)
+        members[f"{key}_b64"] = base64.b64encode(value).decode("ascii")
 
 
 def _value(value: object) -> Any:
+    """What a value is in JSON, whatever its field is called."""
     if isinstance(value, str):
         # A surrogate escape would be written as a lone surrogate, which few readers accept.
         return value if value.isascii() else text_of(value.encode("utf-8", "surrogateescape"))
-    if value is None or isinstance(value, bool | int | float):
-        return value.name.lower() if isinstance(value, Enum) else value
     if isinstance(value, Enum):
         return value.name.lower()
+    if value is None or isinstance(value, bool | int | float):
+        return value
     if isinstance(value, bytes):
         return text_of(value)
     if isinstance(value, tuple):
         return [_value(item) for item in value]
-    return dict(_members(value))
+    members: dict[str, Any] = {}
+    _add_members(members, value)
+    return members

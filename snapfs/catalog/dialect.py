@@ -1,0 +1,26 @@
+"""What differs between the dialects that the statements are compiled for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpdate
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql import coercions, roles
+
+
+@compiles(OnConflictDoNothing, "postgresql")
+def _do_nothing(element: OnConflictDoNothing, compiler: Any, **kw: Any) -> str:
+    """Upserts are built with SQLite's construct; PostgreSQL says the same in the same words."""
+    return "ON CONFLICT DO NOTHING"
+
+
+@compiles(OnConflictDoUpdate, "postgresql")
+def _do_update(element: OnConflictDoUpdate, compiler: Any, **kw: Any) -> str:
+    target = ", ".join(str(one) for one in element.inferred_target_elements or ())
+    values = []
+    for key, value in element.update_values_to_set:
+        expression = coercions.expect(roles.ExpressionElementRole, value)
+        name = getattr(key, "name", key)
+        values.append(f"{name} = {compiler.process(expression, use_schema=False)}")
+    return f"ON CONFLICT ({target}) DO UPDATE SET {', '.join(values)}"

@@ -1,0 +1,60 @@
+"""Hot statements use their indexes: no full scan of a table that grows with history or with the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import Catalog
+
+GROWING = ("inode", "dirent", "inode_diff", "dirent_diff", "block", "content", "content_block",
+           "segment")  # fmt: skip
+
+HOT = (
+    "CHILDREN_HEAD", "CHILDREN_AT", "CHILD_HEAD", "CHILD_AT", "GUARDED_CHILDREN_HEAD",
+    "GUARDED_CHILDREN_AT", "INODE_HEAD", "INODE_AT", "NAMES_OF_HEAD", "NAMES_OF_AT",
+    "CHANGED_INODES", "CHANGED_NAMES", "BLOCK_BY_DIGEST", "BLOCK_PLACE", "BLOCKS_KNOWN",
+    "BLOCKS_PLACES", "CONTENT_BY_DIGEST", "CONTENT_GET", "CONTENT_PLACES", "SCAN_CHILDREN",
+    "SCAN_DIR", "SCAN_DIRS", "LINKED_ONE", "FOLD_ORPHANS", "FOLD_NAMES_COVERED",
+    "FOLD_NAMES_UNBORN", "FOLD_NAMES", "FOLD_INODES_COVERED", "FOLD_INODES", "FOLD_DROP_NAMES",
+    "FOLD_DROP_INODES", "ROLL_DEAD", "ROLL_NAMES_NEW", "ROLL_NAMES", "ROLL_INODES",
+    "COLLECT_DEAD", "COLLECT_BLOCKS", "COLLECT_CONTENT_BLOCK", "COLLECT_KEEP", "COLLECT_BLOCK",
+    "COLLECT_PACKS", "COLLECT_SHARES", "COLLECT_PACKS_LIVE", "COLLECT_SEGMENT",
+    "COMMIT_INODE_DIFF", "COMMIT_DELETE_DIRENT", "COMMIT_DELETE_INODE", "COMMIT_INODE",
+    "MARK_BOOKKEEPING", "RESOLVE_CONTENT", "LOST_CLOSURE", "SETTLE_BY_NAME", "SETTLE_SAME",
+    "SETTLE_NAME", "SETTLE_MOVED", "STAGE_CHILDREN_KEPT", "OVERLAY_INODE",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
+    path = bytes(tmp_path_factory.mktemp("plans") / "catalog.db")
+    Catalog.make(path)
+    opened = Catalog(path, write=True)
+    opened.stage_tables()
+    for text in sql.CREATE_STAGE_INDEX:
+        opened.execute(text)
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("name", HOT)
+def test_no_full_scan(catalog: Catalog, name: str) -> None:
+    text = getattr(sql, name)
+    params: object = (
+        [None] * text.count("?")
+        if "?" in text
+        else dict.fromkeys(re.findall(r":([a-z_]+[0-9]*)", text))
+    )
+    plan = [row[3] for row in catalog.execute(f"EXPLAIN QUERY PLAN {text}", params)]  # type: ignore[arg-type]
+    tables = {alias: table for table, alias in re.findall(r"\b(\w+) AS \"?(\w+)\"?", text)}
+    scans = []
+    for step in plan:
+        found = re.match(r"SCAN (\w+)", step)
+        if found and tables.get(found[1], found[1]) in GROWING:
+            scans.append(step)
+    assert not scans, "\n".join(plan)
