@@ -22,9 +22,9 @@ from typing import Any
 from snapfs import __version__
 from snapfs.cli.frame import commands
 from snapfs.cli.frame.command import Command, Example, Family
-from snapfs.cli.frame.running import load, load_all
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import Param, params_of
+from snapfs.cli.frame.running import load, load_all
 from snapfs.cli.render.schemas import SCHEMAS, Schema
 
 FOLDER = Path(__file__).parent

@@ -22,7 +22,8 @@ from snapfs.catalog import schema, statements
 ROWWISE = (
     "PUT_",
     "STAGE_PUT_",
-    "STAGE_SCAN", "STAGE_FILE",
+    "STAGE_SCAN",
+    "STAGE_FILE",
     "STAGE_REPLAY",
     "STAGE_SET_",
     "OWNER_PUT",

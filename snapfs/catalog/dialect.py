@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.dialects.sqlite.dml import OnConflictDoNothing, OnConflictDoUpdate
@@ -17,9 +18,14 @@ def _do_nothing(element: OnConflictDoNothing, compiler: Any, **kw: Any) -> str:
 
 @compiles(OnConflictDoUpdate, "postgresql")
 def _do_update(element: OnConflictDoUpdate, compiler: Any, **kw: Any) -> str:
-    target = ", ".join(str(one) for one in element.inferred_target_elements or ())
+    target = ", ".join(
+        str(getattr(one, "name", one)) for one in element.inferred_target_elements or ()
+    )
+    pairs: Any = element.update_values_to_set
+    if isinstance(pairs, Mapping):
+        pairs = pairs.items()
     values = []
-    for key, value in element.update_values_to_set:
+    for key, value in pairs:
         expression = coercions.expect(roles.ExpressionElementRole, value)
         name = getattr(key, "name", key)
         values.append(f"{name} = {compiler.process(expression, use_schema=False)}")

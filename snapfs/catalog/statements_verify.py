@@ -198,7 +198,6 @@ TREES: dict[str, Any] = {
 # --- what a damage touches ------------------------------------------------------------------------
 
 TOUCHED: dict[str, Any] = {
-    "TOUCHED_SEGMENTS": select(segment.c.id).where(segment.c.pack_id == p("pack")),
     "TOUCHED_CONTENTS": select(content_block.c.content_id).where(
         content_block.c.block_id == p("block")
     ),

@@ -130,7 +130,7 @@ def _repository(
         with open_to_write(invocation) as repository:
             yield repository
     elif not arguments.dry_run:
-        with make_repository(path, lock_wait_s=invocation.lock_wait_s) as repository:
+        with make_repository(path, lock_wait_s=invocation.lock_wait_s, command_line=invocation.words) as repository:
             yield repository
     else:
         with (
@@ -153,7 +153,6 @@ def _create(
         message=arguments.message,
         tags=tuple(sorted(set(arguments.tags))),
         time_ns=arguments.time and arguments.time.first_ns(invocation.clock.utc_offset_s),
-        command_line=invocation.words,
         exclude=tuple(map(encode, arguments.exclude)),
         exclude_from=tuple(map(invocation.environment.expand_home, arguments.exclude_from)),
         exclude_caches=arguments.exclude_caches,

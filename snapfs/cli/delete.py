@@ -34,7 +34,6 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         snapshots = tuple(stored.snapshot for stored in chosen)
         options = DeleteOptions(
             dry_run=arguments.dry_run,
-            command_line=invocation.words,
         )
         if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = plan_delete(repository, snapshots)

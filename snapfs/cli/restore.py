@@ -114,7 +114,6 @@ def _options(
         owner=OwnerRule[arguments.owner.upper()],
         sparse=arguments.sparse,
         dry_run=arguments.dry_run,
-        command_line=invocation.words,
     )
 
 

@@ -37,7 +37,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             ]
             invocation.confirm(lines, f"Remove the root and its {count}?")
         with invocation.progress() as progress:
-            options = DeleteOptions(dry_run=arguments.dry_run, command_line=invocation.words)
+            options = DeleteOptions(dry_run=arguments.dry_run)
             result = remove_root(repository, root, options=options, progress=progress)
     if invocation.json:
         invocation.emit("delete/1", result)

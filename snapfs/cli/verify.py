@@ -26,7 +26,7 @@ class Arguments(Common):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.data and arguments.sample is not None:
         raise UsageError("verify: --data and --sample exclude each other")
-    options = VerifyOptions()
+    options = VerifyOptions(data=arguments.data, sample=arguments.sample)
     with open_to_read(invocation) as repository, invocation.progress() as progress:
         result = verify(repository, options, progress=progress)
     if invocation.json:

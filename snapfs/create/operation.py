@@ -30,7 +30,7 @@ def create(
     if path is None:
         raise UsageError("the root is a stream without a directory")
     rules = rules_of(options)
-    with recorded(repository, options.command_line) as note:
+    with recorded(repository) as note:
         root_fd = _open_root(path, root)
         try:
             registered = add_root(repository, root) if isinstance(root, NewRoot) else root

@@ -15,7 +15,6 @@ class CreateOptions:
     message: str = ""
     tags: tuple[str, ...] = ()
     time_ns: int | None = None
-    command_line: tuple[bytes, ...] = ()
     exclude: tuple[bytes, ...] = ()
     exclude_from: tuple[bytes, ...] = ()
     exclude_caches: bool = False

@@ -32,7 +32,6 @@ class DeleteOptions:
     """How to delete."""
 
     dry_run: bool = False
-    command_line: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ def plan_delete(repository: Repository, snapshots: Sequence[Snapshot]) -> Delete
     freed = NOTHING
     try:
         with repository.catalog.write() as catalog:
+            catalog.stage_tables()
             for snapshot in chosen:
                 fold(catalog, snapshot.root_id, snapshot.id)
             freed = collect_rows(catalog)
@@ -133,7 +133,7 @@ def _delete(
         )  # fmt: skip
     chosen = _checked(snapshots)
     roots = sorted({one.root_id for one in chosen} | ({root.id} if root else set()))
-    with recorded(repository, options.command_line, roots[0] if len(roots) == 1 else None) as note:
+    with recorded(repository, roots[0] if len(roots) == 1 else None) as note:
         try:
             result = _run(repository, chosen, roots, root, started_ns, progress)
         except StorageFullError:

@@ -6,6 +6,7 @@ holds an flock on it, so a name whose lock can be taken belongs to nobody.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -29,8 +30,9 @@ def is_temporary(name: bytes) -> bool:
 
 
 def hold(fd: int) -> None:
-    """Mark an open temporary file as in use until it is closed."""
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    """Mark an open temporary file as in use until it is closed (where the filesystem has locks)."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def remove_abandoned(name: bytes, dir_fd: int) -> bool:

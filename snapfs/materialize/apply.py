@@ -68,6 +68,7 @@ def _apply(run: Run, top: Top, wanted: Iterable[WantedDir], source: Source) -> M
             links.complete()
             faults.point("restore.files-done")
             directories.complete(top_fd)
+            _tell_limits(run, top_fd)
             _sync(run, top_fd)
             faults.point("restore.synced")
     except BaseException:
@@ -79,6 +80,13 @@ def _apply(run: Run, top: Top, wanted: Iterable[WantedDir], source: Source) -> M
         dispatcher.close()
         dirs.close()
     return run.result()
+
+
+def _tell_limits(run: Run, top_fd: int) -> None:
+    if run.set_id_files and os.fstatvfs(top_fd).f_flag & os.ST_NOSUID:
+        run.progress.note(
+            f"the target is mounted nosuid: set-id bits of {run.set_id_files} files have no effect"
+        )
 
 
 def _sync(run: Run, top_fd: int) -> None:

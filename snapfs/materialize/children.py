@@ -1,4 +1,4 @@
-"""What to do with each name in one directory: make, replace, mend, leave alone, delete."""
+"""What to do with each name in one directory: make, replace, keep, leave alone, delete."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ import os
 import stat
 import unicodedata
 
-from snapfs.fs.handles import open_path, proc_path
-from snapfs.materialize.attributes import Refusals, mend
 from snapfs.materialize.directories import Directories
 from snapfs.materialize.files import Files
 from snapfs.materialize.filewriter import REPLACES
+from snapfs.materialize.keeping import Keeper
 from snapfs.materialize.level import Level, list_names, touch
 from snapfs.materialize.links import Leader, Links
 from snapfs.materialize.nodes import make_other
 from snapfs.materialize.removal import Remover, unlink_forced
 from snapfs.materialize.run import Run
-from snapfs.materialize.wanted import Overwrite, Part, Same, Source, WantedDir
+from snapfs.materialize.wanted import Overwrite, Part, Source, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
 
@@ -34,6 +33,7 @@ class Children:
         self._files = files
         self._links = links
         self._remover = Remover(run)
+        self._keeper = Keeper(run, source, links)
         self._dry = run.options.dry_run
 
     def go_through(self, level: Level, fd: int, directory: WantedDir) -> None:
@@ -53,7 +53,7 @@ class Children:
                 self._settle(level, fd, entry)
             if level.names is not None:
                 level.names.discard(entry.name)
-        if self._run.options.delete and directory.part is Part.WHOLE and not level.mount:
+        if self._run.options.delete and directory.part is Part.WHOLE and not level.spared:
             self._delete_rest(level, fd)
 
     def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:
@@ -100,7 +100,7 @@ class Children:
             return True
         if not self._dry:
             touch(level, fd, self._directories)
-        if options.delete and not level.mount:
+        if options.delete and not level.spared:
             if self._remover.remove(level.number, fd, entry.name, True):
                 counts.deleted -= 1  # the directory itself: it is counted as overwritten
                 return True
@@ -152,7 +152,7 @@ class Children:
                     self._make(level, fd, entry, live)
             elif self._stays(entry, live):
                 return
-            elif not self._keep(level, fd, entry, live):
+            elif not self._keeper.keep(level.number, fd, entry, live):
                 self._make(level, fd, entry, live)
         except OSError as error:
             self._run.trouble(level.number, entry.name, error)
@@ -227,69 +227,6 @@ class Children:
         if refused:
             self._run.refusals(level.number, entry.name, refused)
         self._run.progress.advance(entries=1)
-
-    def _keep(self, level: Level, fd: int, entry: Entry, live: os.stat_result) -> bool:
-        """Keep a live entry of the right kind if it has the right bytes, mending its attributes."""
-        linked = entry.inode in self._linked
-        leader = self._links.leader(entry.inode) if linked else None
-        if leader is not None:
-            # What the inode is to have was settled with its leader.
-            return leader.kept == (live.st_dev, live.st_ino) and self._count_kept(False)
-        same = self._sameness(fd, entry, live)
-        if same == Same.NO:
-            return False
-        shared = live.st_nlink > 1
-        if shared and not self._links.claim(live, entry.inode):
-            return False
-        changed = False
-        if same != Same.ALL:
-            changed = self._mend(level, fd, entry, live, dry_run=self._dry or shared)
-            if changed and shared:
-                # Other names, perhaps outside, would change with it.
-                self._links.disclaim(live)
-                return False
-        if linked:
-            kept = (live.st_dev, live.st_ino)
-            self._links.lead(entry.inode, Leader(level.number, entry.name, kept))
-        return self._count_kept(changed)
-
-    def _count_kept(self, changed: bool) -> bool:
-        if changed:
-            self._run.counts.overwritten += 1
-        else:
-            self._run.counts.unchanged += 1
-        self._run.progress.advance(entries=1)
-        return True
-
-    def _sameness(self, fd: int, entry: Entry, live: os.stat_result) -> Same:
-        if entry.kind == Kind.FILE:
-            if self._run.options.overwrite is not Overwrite.IF_CHANGED:
-                return Same.NO
-            return self._run.options.same(entry, live, fd)
-        if entry.kind == Kind.SYMLINK:
-            equal = os.readlink(entry.name, dir_fd=fd) == entry.target
-        elif entry.kind in (Kind.CHAR, Kind.BLOCK):
-            equal = live.st_rdev == entry.rdev
-        else:
-            equal = True
-        return Same.BYTES if equal else Same.NO
-
-    def _mend(
-        self, level: Level, fd: int, entry: Entry, live: os.stat_result, *, dry_run: bool
-    ) -> bool:
-        """Give a live entry the wanted attributes; whether it lacked any."""
-        refused = Refusals()
-        held = open_path(entry.name, fd)
-        try:
-            found = os.fstat(held)
-            if (found.st_dev, found.st_ino) != (live.st_dev, live.st_ino):
-                raise OSError(errno.ESTALE, "changed while it was looked at")
-            wanted = self._run.wanted_attributes(entry)
-            changed = mend(proc_path(held), entry.kind, found, wanted, refused, dry_run=dry_run)
-        finally:
-            os.close(held)
-        self._run.refusals(level.number, entry.name, refused)
-        return changed
 
     def _tell_unread(self, level: Level, entry: Entry) -> None:
         what = "could not be read when the snapshot was taken"

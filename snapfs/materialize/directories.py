@@ -98,6 +98,15 @@ class Directories:
             while len(numbers) > 1:
                 self._leave(stack, numbers, kinds)
             self._set(TOP, stack.fd, kinds)
+        self._tell_coarse_times(top_fd)
+
+    def _tell_coarse_times(self, top_fd: int) -> None:
+        """Every time was set without an error, and may have been cut all the same."""
+        if self._finish[TOP] not in (Finish.GIVE, Finish.MEND):
+            return
+        cut_ns = self._mtime_s[TOP] * _NS + self._mtime_nsec[TOP] - os.fstat(top_fd).st_mtime_ns
+        if 0 < cut_ns < 2 * _NS:
+            self._run.progress.note("the target's filesystem does not keep times to the nanosecond")
 
     def abandon(self, top_fd: int) -> None:
         """After a failure: put back the mode and flags of directories that were opened up."""

@@ -18,6 +18,7 @@ from snapfs.model.extents import ExtentKind
 
 _LOCATE_FILES = 1024
 _PUMP_FILES = 256
+_SET_ID = 0o6000
 
 
 _Pending = tuple[int, int, Entry]
@@ -87,6 +88,7 @@ class Files:
         mtime_ns = mtime_s * 1_000_000_000 + mtime_nsec
         if not self._plain_owners:
             mode, uid, gid, flags, xattr, _ = self._run.wanted_attributes(entry)
+        self._run.set_id_files += bool(mode & _SET_ID)
         if flags and inode in self._source.linked:
             self._links.flags_later(directory, name, flags)
             flags = 0

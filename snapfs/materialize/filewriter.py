@@ -183,8 +183,9 @@ class FileWriter:
         ours = uid in (KEEP, self._uid) and gid in (KEEP, self._gid)
         simple = how & CLEAN and not (xattr or flags or mode & _SPECIAL_BITS)
         working_name = name if direct else temporary.new_name()
-        fd = os.open(working_name, _CREATE, mode if simple and ours else 0o600, dir_fd=dir_fd)
+        fd = -1
         try:
+            fd = os.open(working_name, _CREATE, mode if simple and ours else 0o600, dir_fd=dir_fd)
             if not direct:
                 temporary.hold(fd)
             if flags & NOCOW:  # it takes effect on an empty file only
@@ -207,12 +208,15 @@ class FileWriter:
                 give_name(working_name, name, dir_fd, replaces=bool(how & REPLACES))
             if refused is not None and (flags or how & STRIP_FLAGS):
                 give_flags(fd, flags, refused)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(working_name, dir_fd=dir_fd)
+        except BaseException as error:
+            # An interruption may come between the making and the assignment.
+            if fd >= 0 or not isinstance(error, OSError):
+                with contextlib.suppress(OSError):
+                    os.unlink(working_name, dir_fd=dir_fd)
             raise
         finally:
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
         return refused
 
     def _write_whole(self, fd: int, place: Place, size: int) -> None:

@@ -17,7 +17,7 @@ from snapfs.materialize.removal import make_writable
 class Level:
     """One directory. ``fd`` is only its own while the walk stands in it."""
 
-    __slots__ = ("device", "empty", "governed", "how", "live", "mount", "names", "number", "real")
+    __slots__ = ("device", "empty", "governed", "how", "live", "names", "number", "real", "spared")
 
     def __init__(self, number: int, *, real: bool) -> None:
         self.number = number
@@ -29,8 +29,9 @@ class Level:
         """What it was, if it was there before and has not been changed yet."""
         self.governed = True
         """Its attributes are the run's business."""
-        self.mount = False
-        """It is, or is inside of, a mount below the target: nothing is deleted in it."""
+        self.spared = False
+        """Nothing is deleted in it: it is, or is inside of, a mount below the target or a directory that
+        the snapshot could not read."""
         self.device = 0
         self.names: set[bytes] | None = None
         """Live names not seen as wanted so far; None if they were not listed."""
@@ -82,7 +83,8 @@ def touch(level: Level, fd: int, directories: Directories) -> None:
 
 def list_names(level: Level, fd: int, directories: Directories, *, dry_run: bool) -> set[bytes]:
     """Live names, without those that runs left or are using; what killed ones left is removed."""
-    names = {os.fsencode(name) for name in os.listdir(fd)}
+    with os.scandir(fd) as found:  # listdir would hold all names twice
+        names = {os.fsencode(entry.name) for entry in found}
     for name in [name for name in names if temporary.is_temporary(name)]:
         names.discard(name)
         if not dry_run:

@@ -137,8 +137,8 @@ def _link(old: bytes, old_fd: int, new: bytes, new_fd: int) -> None:
 def _replace(old: bytes, old_fd: int, new: bytes, new_fd: int) -> None:
     """Link in place of what has the name; that both are one inode already is fine."""
     working_name = temporary.new_name()
-    _link(old, old_fd, working_name, new_fd)
     try:
+        _link(old, old_fd, working_name, new_fd)
         give_name(working_name, new, new_fd, replaces=True)
     finally:
         # Renaming one name of an inode over another does nothing, and both stay.

@@ -44,6 +44,7 @@ class Run:
         self.gid = os.getegid()
         self.failed: set[tuple[int, bytes]] = set()
         """Files that could not be made, by directory and name."""
+        self.set_id_files = 0
 
     def wanted_attributes(self, entry: Entry) -> Attributes:
         """What the entry is to have here, under the owner rule of the run."""

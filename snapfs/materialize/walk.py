@@ -143,7 +143,7 @@ class Walk:
         except BaseException:
             self._stack.pop()
             raise
-        level.mount = parent.mount
+        level.spared = parent.spared
         self._count_made(live)
         self._directories.put(number, attributes, Finish.GIVE)
         return level
@@ -166,7 +166,11 @@ class Walk:
         if closed and self._run.options.dry_run:
             os.close(fd)
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-        level = self._existing(number, fd, directory, parent, live if closed else None)
+        try:
+            level = self._existing(number, fd, directory, parent, live if closed else None)
+        except BaseException:
+            os.close(fd)
+            raise
         self._stack.push(name, fd)
         if closed:
             touch(level, fd, self._directories)
@@ -189,9 +193,10 @@ class Walk:
         level.empty = False
         level.governed = directory.part is Part.WHOLE
         if parent is not None:
-            level.mount = parent.mount or live.st_dev != parent.device
-            if self._mounts and not level.mount:
-                level.mount = run.table.path(number) in self._mounts
+            level.spared = parent.spared or live.st_dev != parent.device
+            if self._mounts and not level.spared:
+                level.spared = run.table.path(number) in self._mounts
+        level.spared = level.spared or directory.entry.state == State.UNREAD
         differs = False
         if level.governed:
             refused = Refusals()

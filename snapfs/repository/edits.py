@@ -11,6 +11,7 @@ from snapfs.repository.changes import change
 from snapfs.repository.locks import root_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import root_to_json, set_root, set_snapshot
+from snapfs.repository.runs import recorded
 
 
 def rename_snapshot(
@@ -58,6 +59,7 @@ def _edit(
 ) -> Snapshot:
     lock = root_lock(snapshot.root_id)
     with (
+        recorded(repository, snapshot.root_id),
         repository.locks.hold(lock, exclusive=True, wait_s=repository.lock_wait_s),
         change(repository) as made,
     ):
@@ -102,6 +104,7 @@ def move_root(repository: Repository, root: Root, path: bytes, host: str) -> Roo
 
 def _edit_root(repository: Repository, wanted: Root) -> Root:
     with (
+        recorded(repository, wanted.id),
         repository.locks.hold(root_lock(wanted.id), exclusive=True, wait_s=repository.lock_wait_s),
         change(repository) as made,
     ):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+from collections.abc import Sequence
 
 from snapfs.catalog.database import Catalog
 from snapfs.errors import RepositoryError, StorageFullError
@@ -16,7 +17,9 @@ from snapfs.repository.reserve import make_reserve
 from snapfs.storage.files import FileBackend
 
 
-def make_repository(path: bytes, *, lock_wait_s: float | None = None) -> Repository:
+def make_repository(
+    path: bytes, *, lock_wait_s: float | None = None, command_line: Sequence[bytes] = ()
+) -> Repository:
     """Create a repository in a new or empty folder and open it for writing.
 
     Missing parents are made (0700). Raises RepositoryError if the folder holds anything else, or
@@ -44,7 +47,7 @@ def make_repository(path: bytes, *, lock_wait_s: float | None = None) -> Reposit
         raise kind(f"repository {name} cannot be made: {error.strerror}", subject=name) from error
     finally:
         os.close(fd)
-    return Repository(path, write=True, lock_wait_s=lock_wait_s)
+    return Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
 
 
 def _made_meanwhile(path: bytes) -> bool:

@@ -7,6 +7,7 @@ first used, so that ``list`` and ``ls`` start fast.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,8 +44,15 @@ class Owner:
 class Repository:
     """One open repository; a context manager."""
 
-    def __init__(self, path: bytes, *, write: bool, lock_wait_s: float | None = None) -> None:
-        """Open an existing one.
+    def __init__(
+        self,
+        path: bytes,
+        *,
+        write: bool,
+        lock_wait_s: float | None = None,
+        command_line: Sequence[bytes] = (),
+    ) -> None:
+        """Open an existing one; ``command_line`` is what `runs` will say of what is changed.
 
         Raises NoRepositoryError if there is none, RepositoryError (missing catalog, unknown
         feature, foreign file), DamageError.
@@ -53,6 +61,7 @@ class Repository:
         self.name = os.fsdecode(self.path)
         self.write = write
         self.lock_wait_s = lock_wait_s
+        self.command_line = tuple(command_line)
         self.clock = Clock()
         self._held = ExitStack()
         try:

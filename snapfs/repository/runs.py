@@ -6,7 +6,7 @@ import contextlib
 import os
 import pwd
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -54,9 +54,7 @@ class RunNote:
 
 
 @contextmanager
-def recorded(
-    repository: Repository, command_line: Sequence[bytes], root_id: int | None = None
-) -> Iterator[RunNote]:
+def recorded(repository: Repository, root_id: int | None = None) -> Iterator[RunNote]:
     """Write one row when the block ends, also when it fails; trouble in writing it is passed over.
 
     Set ``silent`` for a run that changed nothing.
@@ -71,23 +69,22 @@ def recorded(
     except SnapfsError as error:
         note.exit, note.summary = int(error.exit_code), error.message
         with contextlib.suppress(SnapfsError):
-            _write(repository, command_line, note, started_ns)
+            _write(repository, note, started_ns)
         raise
     except BaseException as error:
-        note.exit, note.summary = int(Exit.FAILED), type(error).__name__
+        note.exit = int(getattr(error, "exit_code", Exit.FAILED))
+        note.summary = type(error).__name__
         with contextlib.suppress(SnapfsError):
-            _write(repository, command_line, note, started_ns)
+            _write(repository, note, started_ns)
         raise
     with contextlib.suppress(SnapfsError):
-        _write(repository, command_line, note, started_ns)
+        _write(repository, note, started_ns)
 
 
-def _write(
-    repository: Repository, command_line: Sequence[bytes], note: RunNote, started_ns: int
-) -> None:
+def _write(repository: Repository, note: RunNote, started_ns: int) -> None:
     if note.silent:
         return
-    words = [word.decode("utf-8", "backslashreplace") for word in command_line]
+    words = [word.decode("utf-8", "backslashreplace") for word in repository.command_line]
     catalog = repository.catalog
     with catalog.write():
         catalog.execute(

@@ -71,7 +71,7 @@ def restore(
     """
     started_ns = repository.clock.now_ns()
     target = _target(root, options)
-    with recorded(repository, options.command_line, root.id) as note:
+    with recorded(repository, root.id) as note:
         note.silent = not options.in_place or options.dry_run
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):

@@ -41,7 +41,6 @@ class RestoreOptions:
     owner: OwnerRule = OwnerRule.ID
     sparse: bool = False
     dry_run: bool = False
-    command_line: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

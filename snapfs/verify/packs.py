@@ -210,7 +210,7 @@ class _PackCheck:
                 pack_key(pack.name), finding.what, segment=place.ordinal, offset=finding.offset
             )
         if seen.index is None:
-            report.touched.segments.append(seen.job.segment)
+            report.touched.blocks += _unreadable(seen.job, blocks)
             return
         lost = [block.id for block in blocks if block.digest is None]
         if lost:
@@ -272,6 +272,19 @@ def _look(job: _Job) -> _Seen:
     if wrong:
         found(f"{len(wrong)} blocks do not have their digests")
     return _Seen(job, findings, index, wrong, read_bytes)
+
+
+def _unreadable(job: _Job, blocks: Iterable[_Block]) -> list[int]:
+    """Blocks that cannot be read: without a table too, the catalog knows where each one is."""
+    try:
+        raw = job.reader.read_raw(job.place.offset, job.place.stored)
+    except SnapfsError:
+        return [block.id for block in blocks]
+    return [
+        block.id
+        for block in blocks
+        if block_digest(raw[block.offset : block.offset + block.length]) != block.digest
+    ]
 
 
 def _wrong_blocks(segment: DecodedSegment) -> set[int]:

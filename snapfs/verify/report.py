@@ -17,7 +17,6 @@ class Touched:
     """What damage reaches, by the catalog's ids; the files are looked up at the end."""
 
     packs: list[int] = field(default_factory=list)
-    segments: list[int] = field(default_factory=list)
     blocks: list[int] = field(default_factory=list)
     contents: list[int] = field(default_factory=list)
     inodes: list[int] = field(default_factory=list)

@@ -123,12 +123,10 @@ class _Search:
 
     def _blocks(self, touched: Touched) -> Iterator[int]:
         yield from touched.blocks
-        segments = [*touched.segments]
         for pack in touched.packs:
-            segments += [id_ for id_, *_ in self._rows(sql.SEGMENTS_OF_PACK, pack=pack)]
-        for segment in segments:
-            for id_, *_ in self._rows(sql.VERIFY_BLOCKS, segment=segment):
-                yield id_
+            for segment, *_ in self._rows(sql.SEGMENTS_OF_PACK, pack=pack):
+                for id_, *_ in self._rows(sql.VERIFY_BLOCKS, segment=segment):
+                    yield id_
 
     def _add_content(self, content: int) -> None:
         for (inode,) in self._rows(sql.TOUCHED_INODES, content=content):

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from snapfs.fs.inodeflags import APPEND, IMMUTABLE, NODUMP, get_flags, set_flags
+from snapfs.materialize import filewriter
 from snapfs.materialize.wanted import Overwrite
 from snapfs.progress import Problem
 from tests.harness.require import need_root
@@ -279,8 +280,6 @@ def test_a_name_that_appears_meanwhile_is_not_overwritten(
     target.mkdir()
     (target / "other").touch()
     problems: list[Problem] = []
-    from snapfs.materialize import filewriter
-
     real = filewriter.rename_to_free_name
 
     def late(old: bytes, new: bytes, dir_fd: int) -> None:

@@ -107,6 +107,7 @@ def test_what_is_known_to_be_the_same_is_not_looked_at(
     stored: Stored, tree: Path, target: Path
 ) -> None:
     put(tree / "f", "text")
+    os.utime(tree, (NEW, NEW))
     restore = stored(tree)
     put(target / "f", "text", OLD)
     result = restore(target, overwrite=Overwrite.IF_CHANGED, same=lambda *_: Same.ALL)
@@ -291,7 +292,7 @@ def test_a_directory_that_never_comes_is_left_as_it_is(
 def test_unread_entries_are_told_and_left(stored: Stored, tree: Path, target: Path) -> None:
     put(tree / "f", "x")
     put(tree / "new", "x")
-    put(tree / "d/x", "x")
+    put(tree / "d/x/y", "x")
     restore = stored(tree)
 
     def unread(entry: Entry) -> Entry:
@@ -301,13 +302,16 @@ def test_unread_entries_are_told_and_left(stored: Stored, tree: Path, target: Pa
         path: (unread(entry), [unread(child) for child in children])
         for path, (entry, children) in restore.stored.dirs.items()
     }
-    put(target / "f", "mine")
+    for name in ("f", "d/mine", "d/x/mine", "gone"):
+        put(target / name, "mine")
     problems: list[Problem] = []
     restore(target, problems=problems, delete=True)
     assert sorted(problem.path for problem in problems) == [b"d", b"f", b"new"]
     assert (target / "f").read_text() == "mine"
     assert not (target / "new").exists()
-    assert (target / "d/x").exists()
+    assert sorted(os.listdir(target)) == ["d", "f"]
+    assert sorted(os.listdir(target / "d")) == ["mine", "x"]
+    assert sorted(os.listdir(target / "d/x")) == ["mine", "y"]
 
 
 def test_an_existing_empty_target(stored: Stored, tree: Path, target: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import pickle
@@ -20,9 +21,10 @@ import pytest
 from snapfs.errors import SnapfsError, StorageFullError, WorkerDiedError
 from snapfs.fs import temporary
 from snapfs.materialize import dispatch
+from snapfs.materialize.apply import materialize
 from snapfs.materialize.owners import OwnerRule
-from snapfs.materialize.wanted import Overwrite, WantedDir
-from snapfs.progress import Problem
+from snapfs.materialize.wanted import MaterializeOptions, Overwrite, WantedDir
+from snapfs.progress import Problem, RecordingProgress
 from tests.harness.require import need_root
 from tests.harness.trees import assert_same, build, survey
 from tests.harness.user import User
@@ -159,7 +161,7 @@ def test_an_interruption_leaves_no_unfinished_file(
     if exists:
         (target / "z/other").unlink()
     whole(tree, target)
-    assert subprocess.run(["pgrep", "-f", str(target)], check=False).returncode == 1
+    assert_unused(target)
     # The same call again completes it.
     restore(target, overwrite=Overwrite.IF_CHANGED, delete=True)
     assert_same(survey(tree), survey(target))
@@ -202,19 +204,28 @@ def test_killed_in_the_middle(
             for _ in range(lines):
                 running.stdout.readline()
             running.send_signal(signal.SIGKILL)
-    assert_no_workers()
+    assert_unused(target)
     restore(target, overwrite=Overwrite.IF_CHANGED, delete=True)
     assert_same(survey(tree), survey(target))
 
 
-def assert_no_workers() -> None:
-    """Every writing process has ended by itself."""
-    command = ["pgrep", "-f", "snapfs.materialize.worker"]
+def assert_unused(target: Path) -> None:
+    """No process that writes to ``target`` outlives its parent."""
     for _ in range(100):
-        if subprocess.run(command, check=False, capture_output=True).returncode == 1:
+        if not users_of(target):
             return
         time.sleep(0.1)
-    pytest.fail("a process outlives its parent")
+    pytest.fail(f"still at work: {users_of(target)}")
+
+
+def users_of(target: Path) -> list[str]:
+    """Other processes that hold a descriptor on the directory."""
+    found = []
+    for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):
+            if os.readlink(descriptor) == str(target):
+                found.append(descriptor.parts[2])
+    return [process for process in found if process != str(os.getpid())]
 
 
 def test_what_a_killed_run_left_is_removed(stored: Stored, tree: Path, target: Path) -> None:
@@ -453,3 +464,24 @@ def test_refused_attributes_are_told_once(
     assert "time" in problems[0].what
     assert result.problems == 1
     assert os.getxattr(place / "target/f", "user.small") == b"y"
+
+
+def test_what_a_filesystem_does_in_silence_is_noted(
+    stored: Stored, tree: Path, small_filesystem: Callable[..., Path]
+) -> None:
+    need_root()
+    (tree / "program").touch()
+    (tree / "program").chmod(0o4755)
+    os.utime(tree, ns=(0, 1_500_000_000_123_456_789))
+    restore = stored(tree)
+    coarse = small_filesystem("ext4-128", 8 << 20, "nosuid") / "target"
+    for place, notes in ((coarse, 2), (tree.with_name("plain"), 0)):
+        progress = RecordingProgress()
+        materialize(
+            os.fsencode(place),
+            restore.stored.wanted(),
+            restore.stored.source,
+            MaterializeOptions(),
+            progress=progress,
+        )
+        assert len(progress.notes) == notes, progress.notes

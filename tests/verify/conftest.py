@@ -14,9 +14,9 @@ from tests.verify.repositories import Store
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(workspace: Path) -> Store:
     """No repository yet."""
-    return Store(tmp_path)
+    return Store(workspace)
 
 
 @pytest.fixture(scope="session")
@@ -53,7 +53,7 @@ def _history_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def history(_history_once: Path, tmp_path: Path) -> Iterator[Store]:
+def history(_history_once: Path, workspace: Path) -> Iterator[Store]:
     """A fresh copy of that repository."""
-    shutil.copytree(_history_once / "repository", tmp_path / "repository")
-    yield Store(tmp_path)
+    shutil.copytree(_history_once / "repository", workspace / "repository")
+    yield Store(workspace)

@@ -62,7 +62,9 @@ class Store:
             known = {root.path: root for root in repository.roots()}
             root = known.get(path) or NewRoot(path, "host")
             progress = RecordingProgress()
-            result = create(repository, root, CreateOptions(name=name, **options), progress=progress)
+            result = create(
+                repository, root, CreateOptions(name=name, **options), progress=progress
+            )
             assert not progress.problems
         assert result.snapshot is not None
         return result.snapshot
@@ -82,7 +84,9 @@ class Store:
         progress = RecordingProgress()
         with self.open(write=False) as repository:
             result = verify(
-                repository, VerifyOptions(data=data and sample is None, sample=sample), progress=progress
+                repository,
+                VerifyOptions(data=data and sample is None, sample=sample),
+                progress=progress,
             )
         self.notes = progress.notes
         return result
@@ -203,9 +207,7 @@ def random_history(store: Store, rng: random.Random, steps: int) -> None:
                 case 8:
                     moved = move_root(repository, root, b"/elsewhere", "other")
                     move_root(repository, moved, root.path or b"", "host")
-                case 9 if step > 3 and not any(
-                    one.pinned for one in repository.snapshots(root.id)
-                ):
+                case 9 if step > 3 and not any(one.pinned for one in repository.snapshots(root.id)):
                     remove_root(
                         repository, root, options=DeleteOptions(), progress=RecordingProgress()
                     )

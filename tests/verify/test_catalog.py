@@ -172,12 +172,12 @@ EDITS = {
         b"gone",
     ),
     "segment-offset": (
-        "UPDATE segment SET offset = offset + 1 WHERE id = (SELECT min(id) FROM segment)",
+        "UPDATE segment SET offset = offset + 1 WHERE id = (SELECT segment_id FROM block WHERE length = 1000)",
         "damaged",
         b"gone",
     ),
     "segment-checksum": (
-        "UPDATE segment SET checksum = 5 WHERE id = (SELECT min(id) FROM segment)",
+        "UPDATE segment SET checksum = 5 WHERE id = (SELECT segment_id FROM block WHERE length = 1000)",
         "not the one that the index lists",
         b"gone",
     ),
@@ -187,6 +187,7 @@ EDITS = {
     "journal-place": ("UPDATE meta SET value = '[]' WHERE key = 'journal'", "its place in", None),
     "identity": ("UPDATE meta SET value = 'ff' WHERE key = 'id'", "not that of the catalog", None),
 }  # fmt: skip
+
 
 @pytest.mark.parametrize("what", EDITS)
 def test_broken_rule(what: str, history: Store) -> None:
@@ -231,10 +232,10 @@ def test_nothing_is_written(history: Store) -> None:
     assert state() == before
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_history_is_clean(seed: int, store: Store) -> None:
     rng = random.Random(seed)
-    random_history(store, rng, 25)
+    random_history(store, rng, 16)
     store.clean()
 
 
@@ -243,13 +244,14 @@ def test_random_flips(history: Store) -> None:
     rng = random.Random(5)
     catalog = history.path / "catalog.db"
     pristine = catalog.read_bytes()
+    used = [at for at, byte in enumerate(pristine) if byte]
     views = history.views()
     seen = 0
     for _ in range(60):
         for name in ("catalog.db-wal", "catalog.db-shm"):
             (history.path / name).unlink(missing_ok=True)
         data = bytearray(pristine)
-        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        data[rng.choice(used)] ^= 1 << rng.randrange(8)
         catalog.write_bytes(data)
         try:
             found = history.verify(data=False).problems > 0

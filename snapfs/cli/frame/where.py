@@ -53,7 +53,12 @@ def open_to_write(invocation: Invocation) -> Repository:
     refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
     invocation.detail(f"repository: {quote(chosen.path)}")
-    return Repository(chosen.path, write=True, lock_wait_s=invocation.lock_wait_s)
+    return Repository(
+        chosen.path,
+        write=True,
+        lock_wait_s=invocation.lock_wait_s,
+        command_line=invocation.words,
+    )
 
 
 def refuse_missing(invocation: Invocation, chosen: Chosen) -> None:
