@@ -150,7 +150,7 @@ class FileReader:
                 if before is not None and not stat.S_ISREG(before.st_mode):
                     return _failure(item, Outcome.VANISHED, None)
                 size = item.size if before is None else before.st_size
-                digest, total, extents = self._content(fd, size, item, before)
+                digest, total, extents = self._content(fd, size, before)
                 after = os.fstat(fd)
                 if not stat.S_ISREG(after.st_mode):
                     return _failure(item, Outcome.VANISHED, None)
@@ -198,7 +198,7 @@ class FileReader:
             os.close(directory)
 
     def _content(
-        self, fd: int, size: int, item: ToRead, before: os.stat_result | None
+        self, fd: int, size: int, before: os.stat_result | None
     ) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
         """Digest, size and extents of what is in the file now."""
         if size <= WHOLE_MAX and before is None:
@@ -211,7 +211,7 @@ class FileReader:
             return None, 0, None
         if size <= WHOLE_MAX:
             return self._whole(fd, _read(fd, size))
-        return self._large(fd, size, before)
+        return self._large(fd, size)
 
     def _whole(self, fd: int, data: bytes) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
         size = len(data)
@@ -225,9 +225,7 @@ class FileReader:
         self._held.append(_Small(data, digest))
         return digest, size, None
 
-    def _large(
-        self, fd: int, size: int, before: os.stat_result | None
-    ) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
+    def _large(self, fd: int, size: int) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
         self._store_held()
         extents = self._ranges(fd, size)
         total = sum(length for _, length, _ in extents)

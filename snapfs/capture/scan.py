@@ -222,7 +222,7 @@ class Scanner:
             fd = self._stack.push(name)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-                self._vanished(above, name, known, seq)
+                self._vanished(above, known, seq)
                 return
             self._unreadable(above, name, seq, known, st, error)
             return
@@ -256,7 +256,7 @@ class Scanner:
     def _moved_away(self, error: OSError) -> None:
         """The directory above is no longer where it was: what is left of it cannot be read."""
         frame = self._frames[-1]
-        path = self._path(frame)
+        path = self._stack.path()
         self._problem(path, error.errno or 0, "moved while it was read")
         frame.state = RACY
         frame.fingerprint = None
@@ -378,12 +378,12 @@ class Scanner:
         """Nothing changed here; there may still be changes further down."""
         if seen is None:
             directories = []
-            count = 0
+            before = self.totals.entries
             for name, st in self._seen(frame, fd, names):
-                count += 1
                 self._count(st)
                 if st.st_mode & 0o170000 == 0o040000:
                     directories.append((name, st))
+            count = self.totals.entries - before
         else:
             directories, count = seen.directories, seen.entries
             totals = self.totals
@@ -635,7 +635,7 @@ class Scanner:
                 xattr = read_xattrs(fd)
                 flags = get_flags(fd)
         except OSError as error:
-            self._problem(self._path(frame), error.errno or 0, "attributes cannot be read")
+            self._problem(self._stack.path(), error.errno or 0, "attributes cannot be read")
         seq = frame.seq or self._take(1)
         inode = frame.inode
         if inode is None and self.stage.first:
@@ -701,7 +701,7 @@ class Scanner:
 
     # --- trouble -------------------------------------------------------------------------------
 
-    def _vanished(self, above: _Frame, name: bytes, known: Known | None, seq: int) -> None:
+    def _vanished(self, above: _Frame, known: Known | None, seq: int) -> None:
         """A subdirectory went away between its stat and its opening: it is not there."""
         above.fingerprint = None
         above.refresh = True
@@ -729,16 +729,13 @@ class Scanner:
         self._stage_directory(frame)
 
     def _unlisted(self, frame: _Frame, error: OSError) -> None:
-        self._problem(self._path(frame), error.errno or 0, "directory cannot be listed")
+        self._problem(self._stack.path(), error.errno or 0, "directory cannot be listed")
         frame.state = UNREAD
         frame.dirty = True
 
     def _problem(self, path: bytes, number: int, what: str) -> None:
         self.stage.put_problem(path, number, what)
         self.progress.problem(Problem(path, number, what))
-
-    def _path(self, frame: _Frame) -> bytes:
-        return self._stack.path()
 
     def _child_path(self, name: bytes) -> bytes:
         above = self._stack.path()

@@ -54,6 +54,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     # Through the module's own name, so that the classes in messages are the parent's.
-    from snapfs.capture import worker
+    from snapfs.capture import worker  # noqa: PLW0406
 
     worker.main()

@@ -11,13 +11,13 @@ from sqlalchemy.sql import coercions, roles
 
 
 @compiles(OnConflictDoNothing, "postgresql")
-def _do_nothing(element: OnConflictDoNothing, compiler: Any, **kw: Any) -> str:
+def _do_nothing(_element: OnConflictDoNothing, _compiler: Any, **_kw: Any) -> str:
     """Upserts are built with SQLite's construct; PostgreSQL says the same in the same words."""
     return "ON CONFLICT DO NOTHING"
 
 
 @compiles(OnConflictDoUpdate, "postgresql")
-def _do_update(element: OnConflictDoUpdate, compiler: Any, **kw: Any) -> str:
+def _do_update(element: OnConflictDoUpdate, compiler: Any, **_kw: Any) -> str:
     target = ", ".join(
         str(getattr(one, "name", one)) for one in element.inferred_target_elements or ()
     )

@@ -138,7 +138,7 @@ ALL: dict[str, Any] = {
             schema.block,
             schema.content,
             schema.content_block,
-        )  # fmt: skip
+        )
     },
     "ONE": select(literal_column("1")),
 }

@@ -752,19 +752,64 @@ COMMIT: dict[str, Any] = {
 # --- filling and reading the stage ------------------------------------------------------------
 
 _scan_columns = (
-    "seq", "above", "parent", "name", "inode", "names", "nodes", "by_name", "by_kind", "post", "low",
+    "seq",
+    "above",
+    "parent",
+    "name",
+    "inode",
+    "names",
+    "nodes",
+    "by_name",
+    "by_kind",
+    "post",
+    "low",
     "high",
-    "need", "kind", "attr", "size", "mtime_s", "mtime_nsec", "rdev", "target", "content", "state",
-    "ctime_s", "ctime_nsec", "dev", "ino", "nlink", "fingerprint",
-)  # fmt: skip
+    "need",
+    "kind",
+    "attr",
+    "size",
+    "mtime_s",
+    "mtime_nsec",
+    "rdev",
+    "target",
+    "content",
+    "state",
+    "ctime_s",
+    "ctime_nsec",
+    "dev",
+    "ino",
+    "nlink",
+    "fingerprint",
+)
 
 _file_columns = (
-    "seq", "above", "parent", "name", "inode", "attr", "size", "mtime_s", "mtime_nsec", "state",
-    "ctime_s", "ctime_nsec", "dev", "ino", "nlink",
-)  # fmt: skip
+    "seq",
+    "above",
+    "parent",
+    "name",
+    "inode",
+    "attr",
+    "size",
+    "mtime_s",
+    "mtime_nsec",
+    "state",
+    "ctime_s",
+    "ctime_nsec",
+    "dev",
+    "ino",
+    "nlink",
+)
 _read_values = (
-    "attr", "size", "mtime_s", "mtime_nsec", "content", "digest", "state", "ctime_s", "ctime_nsec",
-)  # fmt: skip
+    "attr",
+    "size",
+    "mtime_s",
+    "mtime_nsec",
+    "content",
+    "digest",
+    "state",
+    "ctime_s",
+    "ctime_nsec",
+)
 
 FILL: dict[str, Any] = {
     "STAGE_SCAN": insert(s).values({name: bindparam(name) for name in _scan_columns}),
@@ -807,7 +852,7 @@ FILL: dict[str, Any] = {
                 "ino",
                 "nlink",
                 "fingerprint",
-            )  # fmt: skip
+            )
         }
     ),
     **{
@@ -821,7 +866,7 @@ FILL: dict[str, Any] = {
             stage_block,
             stage_content,
             stage_problem,
-        )  # fmt: skip
+        )
     },
     **{
         f"STAGE_CLEAR_{table.name.upper()}": delete(table)
@@ -883,7 +928,7 @@ FILL: dict[str, Any] = {
         and_(
             s.c.nodes == 0, s.c.kind.is_not(None), linked, _same_group(s, other), other.c.nodes == 1
         )
-    )  # fmt: skip
+    )
     .values({name: other.c[name] for name in _read_values}),
     "STAGE_PACK_NAMES": select(stage_pack.c.name),
     "STAGE_ROOT": select(s.c.seq).where(and_(s.c.parent.is_(None), s.c.kind == DIR)),

@@ -130,7 +130,9 @@ def _repository(
         with open_to_write(invocation) as repository:
             yield repository
     elif not arguments.dry_run:
-        with make_repository(path, lock_wait_s=invocation.lock_wait_s, command_line=invocation.words) as repository:
+        with make_repository(
+            path, lock_wait_s=invocation.lock_wait_s, command_line=invocation.words
+        ) as repository:
             yield repository
     else:
         with (

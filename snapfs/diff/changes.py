@@ -173,7 +173,7 @@ class Differ:
             what = differences(old, new)
             if what or new.state == Mark.UNREAD:
                 self._found[at] = self._changed(at, what, old, new)
-            if old.kind != Kind.DIR and new.kind != Kind.DIR:
+            if Kind.DIR not in {old.kind, new.kind}:
                 continue
             was = self._children(self._a, old)
             now = self._children(self._b, new)

@@ -251,7 +251,7 @@ def shown(pair: object) -> str:
         (["1970-01-01", "latest"], "photos@s1", "photos@s3", []),
     ],
 )
-def test_pairs(  # noqa: PLR0917 (fixtures and a table)
+def test_pairs(
     repository: NamesOnly, place: Path, monkeypatch: pytest.MonkeyPatch,
     words: list[str], first: str, second: str, paths: list[bytes],
 ) -> None:  # fmt: skip

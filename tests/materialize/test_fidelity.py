@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from snapfs.fs.inodeflags import NOCOW
 from snapfs.materialize.wanted import Overwrite
 from tests.harness.require import need_root
 from tests.harness.trees import (
@@ -206,3 +208,25 @@ def test_a_set_aside_window_is_merged(
         (folder / f"f{number}").write_bytes(os.urandom(50))
     stored(tree)(target)
     assert_same(survey(tree), survey(target))
+
+
+def test_no_copy_on_write_is_set_before_the_first_byte(
+    filesystem: Callable[[str], Path], workspace: Path
+) -> None:
+    need_root()
+    place = filesystem("btrfs")
+    source = place / "source"
+    (source / "d").mkdir(parents=True)
+    for path, text in ((source / "f", "x" * 100_000), (source / "plain", "y")):
+        path.touch()
+        if path.name == "f":
+            subprocess.run(["chattr", "+C", path, source / "d"], check=True)
+        path.write_text(text)
+    (source / "d/inherits").write_text("z")
+    restore = Restorer(store(source, workspace / "repository"))
+    before = restore.stored.entry(b"f").flags
+    assert before & NOCOW
+    restore(place / "target")
+    after = store(place / "target", workspace / "again")
+    for path in (b"f", b"d", b"d/inherits", b"plain"):
+        assert after.entry(path).flags == restore.stored.entry(path).flags, path
