@@ -14,9 +14,10 @@ from snapfs.blocks.packreader import PackReader
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import BLOCK_TYPES, PACK_TYPES, SEGMENT_TYPES, RowBlock
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.stage import stage_packs
 from snapfs.errors import SnapfsError
+from snapfs.fs.syscalls import sync_filesystem
 from snapfs.repository.changes import change
+from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import is_temporary
 
@@ -28,22 +29,33 @@ def remove_unfinished(repository: Repository, root_id: int) -> None:
             repository.backend.remove(f"packs/{name}")
 
 
-def give_back(repository: Repository, root_id: int, *, all_packs: bool) -> None:
-    """After a failed run: remove its unfinished packs, and with ``all_packs`` (the disk is full)
-    the finished ones that it has told of as well. Trouble in doing so is not told: the run failed.
+def give_back(repository: Repository, root_id: int) -> None:
+    """After a run that failed on a full disk: remove all that no snapshot needs.
+
+    The caller holds no lock. Finished packs go only if nobody else is at work, since a pack does not
+    tell whose it is; otherwise the next create adopts them. Trouble here is not told: the run failed.
     """
     with suppress(SnapfsError):
         remove_unfinished(repository, root_id)
-        if all_packs:
-            for name in stage_packs(repository.catalog):
-                repository.backend.remove(f"packs/{name}")
+        with repository.locks.hold(GC, exclusive=True, wait_s=0):
+            known = _known_packs(repository.catalog)
+            for name in repository.backend.names("packs"):
+                if not is_temporary(name) and name not in known:
+                    repository.backend.remove(f"packs/{name}")
+    with suppress(OSError):
+        # A copy-on-write filesystem counts the space as free only after it has committed.
+        sync_filesystem(repository.fd)
+
+
+def _known_packs(catalog: Catalog) -> set[str]:
+    known = {str(row[1]) for row in catalog.execute(sql.PACKS)}
+    return known | {str(row[0]) for row in catalog.execute(sql.DOOMED)}
 
 
 def adopt_packs(repository: Repository) -> int:
     """Index complete packs that the catalog does not know; how many there were."""
     catalog = repository.catalog
-    known = {row[1] for row in catalog.execute(sql.PACKS)}
-    known |= {row[0] for row in catalog.execute(sql.DOOMED)}
+    known = _known_packs(catalog)
     adopted = 0
     for name in repository.backend.names("packs"):
         if is_temporary(name) or name in known:

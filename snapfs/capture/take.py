@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -78,6 +78,21 @@ def take(
 
     Raises UsageError (the name is taken), LockedError, StorageFullError, CatalogBehindError.
     """
+    try:
+        return _take(repository, root, root_fd, rules, options, progress)
+    except StorageFullError:
+        give_back(repository, root.id)
+        raise
+
+
+def _take(
+    repository: Repository,
+    root: Root,
+    root_fd: int,
+    rules: Rules,
+    options: TakeOptions,
+    progress: Progress,
+) -> Taken:
     started_ns = repository.clock.now_ns()
     wait_s = repository.lock_wait_s
     with ExitStack() as stack:
@@ -108,8 +123,9 @@ def take(
                 now_ns=repository.clock.now_ns(),
                 progress=progress,
             )
-        except BaseException as error:
-            give_back(repository, root.id, all_packs=isinstance(error, StorageFullError))
+        except BaseException:
+            with suppress(SnapfsError):
+                remove_unfinished(repository, root.id)
             raise
         faults.point("create.walked")
         if captured.totals.repository_seen:

@@ -179,7 +179,7 @@ ONE = 'SELECT 1'
 ORPHANS = 'SELECT count(*) AS count_1 FROM orphan'
 ORPHAN_ALL = 'INSERT INTO orphan (content_id) SELECT content.id FROM content WHERE NOT ((EXISTS (SELECT 1 FROM inode AS by_inode WHERE by_inode.content_id = content.id)) OR (EXISTS (SELECT 1 FROM inode_diff AS by_diff WHERE by_diff.content_id = content.id))) UNION SELECT block.id FROM block WHERE NOT ((EXISTS (SELECT 1 FROM inode AS by_inode WHERE by_inode.content_id = block.id)) OR (EXISTS (SELECT 1 FROM inode_diff AS by_diff WHERE by_diff.content_id = block.id))) AND NOT (EXISTS (SELECT 1 FROM content_block AS by_content WHERE by_content.block_id = block.id)) ON CONFLICT DO NOTHING'
 ORPHAN_PUT = 'INSERT INTO orphan (content_id) VALUES (?) ON CONFLICT DO NOTHING'
-OVERLAY_CHANGED_INODES = 'SELECT stage.inode FROM stage WHERE stage.nodes IN (1, 3) AND stage.inode > 0'
+OVERLAY_CHANGED_INODES = 'SELECT stage.inode FROM stage WHERE stage.inode > 0 AND (stage.nodes IN (1, 3) OR stage.nodes = 2 AND stage.state = 1)'
 OVERLAY_CHANGED_NAMES = 'SELECT stage.parent, stage.name FROM stage WHERE stage.names = 1'
 OVERLAY_CHILDREN = 'SELECT stage.name, stage.inode FROM stage WHERE stage.parent = :parent AND (stage.names = 1 OR stage.inode IS NOT NULL)'
 OVERLAY_INODE = "SELECT stage.nodes, x'' AS name, stage.inode, stage.kind, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, coalesce(stage_attr.xattr, x'') AS coalesce_1, stage.size, stage.mtime_s, stage.mtime_nsec, stage.rdev, coalesce(stage.target, x'') AS coalesce_2, coalesce(stage.content, CASE WHEN (stage.digest IS NOT NULL) THEN -stage.seq ELSE 0 END) AS coalesce_3, stage.state, stage.tree_digest, stage.ctime_s, stage.ctime_nsec, stage.dev, stage.ino, stage.nlink, stage.fingerprint FROM stage LEFT OUTER JOIN stage_attr ON stage_attr.id = stage.attr WHERE stage.inode = :inode AND stage.nodes > 0"
@@ -310,7 +310,6 @@ STAGE_NEW_CONTENTS = 'SELECT content.id, content.digest, content.size, content.e
 STAGE_NEW_PACKS = 'SELECT stage_pack.final, stage_pack.name, stage_pack.size FROM stage_pack WHERE stage_pack.final IS NOT NULL ORDER BY stage_pack.id'
 STAGE_NEW_SEGMENTS = 'SELECT stage_segment.final, stage_pack.final AS pack, stage_segment."offset", stage_segment.stored, stage_segment.raw, stage_segment.checksum, (SELECT count(*) AS count_1 FROM stage_block WHERE stage_block.segment = stage_segment.id) AS anon_1 FROM stage_segment JOIN stage_pack ON stage_pack.id = stage_segment.pack WHERE stage_segment.final IS NOT NULL ORDER BY stage_segment.id'
 STAGE_OWNERS = "SELECT 'uid' AS anon_1, stage_attr.uid FROM stage_attr UNION SELECT 'gid' AS anon_2, stage_attr.gid FROM stage_attr"
-STAGE_PACK_NAMES = 'SELECT stage_pack.name FROM stage_pack'
 STAGE_PROBLEMS = 'SELECT stage_problem.seq, stage_problem.path, stage_problem.errno, stage_problem.what FROM stage_problem ORDER BY stage_problem.seq'
 STAGE_PUT_ATTR = 'INSERT INTO stage_attr (id, mode, uid, gid, flags, xattr, xattr_final, final) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_BLOCK = 'INSERT INTO stage_block (id, digest, segment, "offset", length) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
-from snapfs.catalog.database import Catalog, translated
+from snapfs.catalog.database import Catalog
 from snapfs.model.extents import pack_digest_extents
 from snapfs.model.toread import ToRead
 
@@ -372,9 +372,3 @@ class Stage:
     def old_bytes(self) -> int:
         """Size of the staged files as the head has them."""
         return int(self.catalog.value(sql.COUNT_OLD_BYTES))
-
-
-def stage_packs(catalog: Catalog) -> list[str]:
-    """Names of the packs that the stage tells of."""
-    with translated(catalog.name):
-        return [str(row[0]) for row in catalog.execute(sql.STAGE_PACK_NAMES)]

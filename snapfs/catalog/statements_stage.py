@@ -930,7 +930,6 @@ FILL: dict[str, Any] = {
         )
     )
     .values({name: other.c[name] for name in _read_values}),
-    "STAGE_PACK_NAMES": select(stage_pack.c.name),
     "STAGE_ROOT": select(s.c.seq).where(and_(s.c.parent.is_(None), s.c.kind == DIR)),
     "STAGE_ATTR": select(stage_attr.c.mode, stage_attr.c.uid, stage_attr.c.gid).where(
         stage_attr.c.id == p("attr")
@@ -1117,7 +1116,10 @@ OVERLAY: dict[str, Any] = {
     ),
     "OVERLAY_CHANGED_NAMES": select(s.c.parent, s.c.name).where(s.c.names == 1),
     "OVERLAY_CHANGED_INODES": select(s.c.inode).where(
-        and_(s.c.nodes.in_(OLD_VALUE_KEPT), s.c.inode > 0)
+        and_(
+            s.c.inode > 0,
+            or_(s.c.nodes.in_(OLD_VALUE_KEPT), and_(s.c.nodes == 2, s.c.state == UNREAD)),
+        )
     ),
 }
 

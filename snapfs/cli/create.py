@@ -107,11 +107,15 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     code: int = Exit.DONE
     with _repository(arguments, invocation, chosen.path, made=made) as repository:
         states = States(invocation, repository)
+        named: set[bytes | None] = set()
         for word in arguments.roots or (None,):
             try:
                 subject = subject_of_create(
                     states, invocation, word, host=arguments.host, nested=arguments.nested
                 )
+                if subject.path in named:
+                    continue  # one root named twice is one snapshot
+                named.add(subject.path)
                 code = max(code, _create(arguments, invocation, states, subject, made=made))
             except SnapfsError as error:
                 if len(arguments.roots) < 2:

@@ -209,7 +209,7 @@ class Differ:
             return
         what = differences(before, after)
         unread = after.state == Mark.UNREAD
-        if not what and not (unread and before.state != Mark.UNREAD):
+        if not what and not unread:
             return
         if inode == self._root:
             self._found.setdefault(b"", self._changed(b"", what, before, after))

@@ -65,7 +65,9 @@ class Children:
             kind = entry.kind
             if kind == Kind.FILE and entry.inode not in linked and entry.state != State.UNREAD:
                 count += 1
-                if not dry:
+                if dry:
+                    self._run.counts.written_bytes += entry.size
+                else:
                     add(number, how, entry)
             elif kind != Kind.DIR:
                 self._make_new(level, fd, entry)
@@ -207,7 +209,9 @@ class Children:
         else:
             if linked:
                 self._links.lead(inode, Leader(number, entry.name, None))
-            if not self._dry:
+            if self._dry:
+                counts.written_bytes += entry.size if entry.kind == Kind.FILE else 0
+            else:
                 self._write(level, fd, entry, replaces=live is not None)
         if live is None:
             counts.created += 1
@@ -243,7 +247,9 @@ class Children:
                 continue
             if not self._dry:
                 touch(level, fd, self._directories)
-            self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
+            gone = self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
+            if gone and self._run.options.deleting is not None:
+                self._run.options.deleting(self._run.table.parts(level.number), name)
         level.names = set()
 
 

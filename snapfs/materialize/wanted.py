@@ -102,6 +102,8 @@ class MaterializeOptions:
     """Asked with IF_CHANGED for live regular files (third: descriptor of the directory)."""
     protected: Callable[[tuple[bytes, ...], bytes, bool], bool] = nothing_protected
     """Asked before a live entry is deleted: names down to its directory, its name, whether it is one."""
+    deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None
+    """Told of each entry that goes (or would) because it is not wanted, a directory for all in it."""
 
 
 @dataclass(frozen=True, slots=True)

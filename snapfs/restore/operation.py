@@ -7,7 +7,7 @@ One read transaction spans the whole run, so that a snapshot deleted meanwhile i
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -35,6 +35,9 @@ from snapfs.restore.protect import Protection
 from snapfs.restore.safety import take_safety
 from snapfs.restore.selection import Filter, Selection
 
+TOLD = 1000
+"""Deletions that a plan names; more only count."""
+
 
 def plan_restore(
     repository: Repository,
@@ -45,7 +48,14 @@ def plan_restore(
     progress: Progress,
 ) -> RestorePlan:
     """Count what `restore` would do, by doing it without writing."""
-    done = _write(repository, root, snapshot, replace(options, dry_run=True), progress=progress)
+    deletes: list[bytes] = []
+
+    def deleting(parts: tuple[bytes, ...], name: bytes) -> None:
+        if len(deletes) < TOLD:
+            deletes.append(b"/".join((*parts, name)))
+
+    dry = replace(options, dry_run=True)
+    done = _write(repository, root, snapshot, dry, progress=progress, deleting=deleting)
     return RestorePlan(
         _target(root, options),
         done.created,
@@ -53,6 +63,7 @@ def plan_restore(
         done.deleted,
         done.left_alone + done.unchanged,
         done.written_bytes,
+        tuple(sorted(deletes)),
     )
 
 
@@ -115,6 +126,7 @@ def _write(
     options: RestoreOptions,
     *,
     progress: Progress,
+    deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None,
 ) -> MaterializeResult:
     target = _target(root, options)
     _check_target(repository, target, options)
@@ -157,6 +169,7 @@ def _write(
                 owner=_owner(repository, root, options),
                 same=known.same,
                 protected=protection,
+                deleting=deleting,
             ),
             progress=progress,
         )

@@ -59,6 +59,8 @@ class RestorePlan:
     """entries that are there and stay"""
     total_bytes: int
     """bytes that are written"""
+    deletes: tuple[bytes, ...]
+    """what goes, from the target, a directory for all in it; the first thousand"""
 
 
 @dataclass(frozen=True, slots=True)

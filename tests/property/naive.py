@@ -13,21 +13,47 @@ from dataclasses import dataclass, field
 from tests.harness.trees import ALLOCATION, State
 
 Path = bytes
+NO_BYTES = hashlib.blake2b(digest_size=16).hexdigest()
+"""Digest of a file of zeros and holes, which no pack holds."""
+ONE_BLOCK = 250_000
+"""A file up to this size is one block, or one for each of its ranges of data."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The bytes of a file and where its data lies, as far as two of them can be told apart."""
+
+    digest: str
+    ranges: tuple[tuple[int, int], ...]
+    size: int
+
+
+def contents_of(state: State) -> set[Content]:
+    """Contents of all files that have bytes other than zeros."""
+    return {
+        Content(fact["content"], tuple(fact[ALLOCATION]), fact["size"])
+        for fact in state.facts.values()
+        if fact["type"] == "file" and fact["size"] and fact["content"] != NO_BYTES
+    }
 
 
 @dataclass
 class Packs:
     """In which packs the bytes of each content may be.
 
-    A content that was dead when it came again may have been found in its old pack or stored anew.
+    A content that was dead when it came again may have been found in its old pack or stored anew;
+    a large one is cut into blocks, which it may share with any other.
     """
 
-    homes: dict[str, set[str]] = field(default_factory=dict)
+    homes: dict[Content, set[str]] = field(default_factory=dict)
 
-    def added(self, packs: set[str], contents: set[str], live: set[str]) -> None:
-        """A create that met these contents made these packs; ``live`` are those that snapshots had."""
+    def added(
+        self, new: set[str], packs: set[str], contents: set[Content], live: set[Content]
+    ) -> None:
+        """A create that met these contents made ``new`` of ``packs``; snapshots had the ``live`` ones."""
         for content in contents - live:
-            self.homes.setdefault(content, set()).update(packs)
+            home = packs if content.size > ONE_BLOCK else new
+            self.homes.setdefault(content, set()).update(home)
         assert all(self.homes.get(content) for content in contents), "a content is nowhere"
 
     def removed(self, packs: set[str]) -> None:
@@ -35,22 +61,12 @@ class Packs:
         for homes in self.homes.values():
             homes -= packs
 
-    def check(self, packs: set[str], live: set[str]) -> None:
+    def check(self, packs: set[str], live: set[Content]) -> None:
         """Exactly the packs are there that some snapshot needs."""
         needed = {pack for content in live for pack in self.homes[content]}
         assert packs <= needed, f"not needed: {packs - needed}"
         for content in live:
             assert self.homes[content] & packs, f"the bytes of {content} are gone"
-
-
-NO_BYTES = hashlib.blake2b(digest_size=16).hexdigest()
-"""Digest of a file of zeros and holes, which no pack holds."""
-
-
-def contents_of(state: State) -> set[str]:
-    """Digests of all files that have bytes other than zero."""
-    files = (fact for fact in state.facts.values() if fact["type"] == "file" and fact["size"])
-    return {fact["content"] for fact in files} - {NO_BYTES}
 
 
 def check_diff(
@@ -71,10 +87,13 @@ def check_diff(
             assert path in after.facts, path
             renames[path] = old
     came_from = {path: _origin(path, renames, before) for path in after.facts}
-    explained = {old for old in came_from.values() if old is not None}
+    explained = {
+        old for path, old in came_from.items() if old is not None and ("+", path) not in lines
+    }
     for path, old in came_from.items():
         if ("+", path) in lines:
-            assert old is None, f"+ {path!r} came from {old!r}"
+            # Under a directory that moved, what was replaced is gone at its old path.
+            assert old is None or ("-", old) in lines, f"+ {path!r} came from {old!r}"
             continue
         assert old is not None, f"{path!r} is new, and nothing says so"
         _check_entry(path, old, lines, before, after)

@@ -18,7 +18,7 @@ from tests.harness.inprocess import InProcess
 from tests.harness.output import entries, name_of, names
 from tests.harness.trees import State, assert_same, survey
 from tests.property.edits import EDITS, apply
-from tests.property.naive import Packs, check_diff, contents_of
+from tests.property.naive import Content, Packs, check_diff, contents_of
 
 PICK = st.integers(0, 1000)
 LEAF = st.sampled_from(["a", "b", "c", "d"])
@@ -77,7 +77,8 @@ class Histories(RuleBasedStateMachine):
         self.snapfs("create", self.roots[root], "--name", name)
         after = self._pack_sizes()
         assert before.items() <= after.items(), "create removes no pack"
-        self.packs.added(set(after.keys() - before.keys()), contents_of(state), self._live())
+        new = set(after.keys() - before.keys())
+        self.packs.added(new, set(after), contents_of(state), self._live())
         self.taken[root, name] = state
         self.chains[root].append(name)
 
@@ -170,7 +171,7 @@ class Histories(RuleBasedStateMachine):
             {path.name: path.stat().st_size for path in folder.iterdir()} if folder.exists() else {}
         )
 
-    def _live(self) -> set[str]:
+    def _live(self) -> set[Content]:
         return {content for state in self.taken.values() for content in contents_of(state)}
 
     def _check_view(self, root: str, name: str) -> None:

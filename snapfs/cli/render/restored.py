@@ -42,6 +42,8 @@ def print_plan(invocation: Invocation, stored: StoredSide, plan: RestorePlan) ->
         return
     for line in plan_lines(stored, plan):
         invocation.out.line(line)
+    for path in plan.deletes:
+        invocation.out.line(f"- {quote(path)}")
     invocation.say("dry run, nothing was changed")
 
 
