@@ -98,6 +98,17 @@ class FileRead(NamedTuple):
     what: str
 
 
+class BatchRead(NamedTuple):
+    """What reading a batch gave: ``plain`` is (digest, seq) of files that are one block (None: empty)
+    and as the scan saw them, ``special`` the rest, with their places in the batch.
+    """
+
+    plain: list[tuple[bytes | None, int]]
+    special: list[tuple[int, FileRead]]
+    read_bytes: int
+    packs: list[PackInfo]
+
+
 class _Small(NamedTuple):
     """A file that is one block, held until it is known whether that is stored already."""
 
@@ -117,14 +128,25 @@ class FileReader:
         self._window = bytearray(0)
         self._held: list[_Small] = []
 
-    def read(self, batch: Sequence[ToRead]) -> tuple[list[FileRead], list[PackInfo]]:
-        """Read a batch; the results in its order and the packs that were finished meanwhile.
+    def read(self, batch: Sequence[ToRead]) -> BatchRead:
+        """Read a batch; the packs that were finished meanwhile are told with it.
 
         Raises StorageFullError and StorageError of the repository; trouble with a file is a result.
         """
-        results = [self._one(item) for item in batch]
+        plain: list[tuple[bytes | None, int]] = []
+        special: list[tuple[int, FileRead]] = []
+        read_bytes = 0
+        for number, item in enumerate(batch):
+            result = self._one(item)
+            read_bytes += result.size
+            if result.outcome == Outcome.READ and not (
+                result.extents or result.flags or result.xattr or result.fresh
+            ):
+                plain.append((result.digest, item.seq))
+            else:
+                special.append((number, result))
         self._store_held()
-        return results, self._sink.take_finished()
+        return BatchRead(plain, special, read_bytes, self._sink.take_finished())
 
     def flush(self) -> list[PackInfo]:
         """Finish the open pack."""

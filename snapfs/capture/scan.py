@@ -319,39 +319,79 @@ class Scanner:
             yield name, st
 
     def _all_new(self, frame: _Frame, fd: int, names: list[bytes]) -> None:
-        """A directory that nothing is known of: every child is staged."""
+        """A directory that nothing is known of: every child is staged.
+
+        Regular files, by far the most frequent, are staged right here: a call more for each of a
+        million files is a second more.
+        """
+        totals, now_ns = self.totals, self.now_ns
         mark = Fingerprint(self._digest(frame))
-        add = mark.add
+        add = mark.add if not self.options.relaxed else _ignore
         parent = frame.key
         first = self.stage.first
-        exact = not self.options.relaxed
         below: list[tuple[Any, ...]] = []
-        low = self.totals.next_seq
-        count = 0
+        low = seq = totals.next_seq
         sound = True
+        owner: tuple[int, int, int] | None = None
+        attr = files = read_bytes = 0
+        staged = self._files
         for name, st in self._seen(frame, fd, names):
-            if exact:
-                add(name, st)
-            count += 1
-            seq = self.totals.next_seq
-            self.totals.next_seq = seq + 1
-            self._count(st)
-            fmt = st.st_mode & 0o170000
-            if fmt == 0o040000:
+            add(name, st)
+            mode = st.st_mode
+            if mode & 0o170000 == 0o100000:
+                mtime_ns, ctime_ns = st.st_mtime_ns, st.st_ctime_ns
+                racy = (
+                    -RACY_CTIME_NS < now_ns - ctime_ns < RACY_CTIME_NS
+                    or -RACY_MTIME_NS < now_ns - mtime_ns < RACY_MTIME_NS
+                )
+                if racy:
+                    sound = False
+                who = (mode, st.st_uid, st.st_gid)
+                if who != owner:
+                    owner = who
+                    attr = self.stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, b"")
+                size = st.st_size
+                files += 1
+                read_bytes += size
+                staged.append((
+                    seq, parent, parent, name, -seq if first else None, attr, size,
+                    *divmod(mtime_ns, SECOND), RACY if racy else OK, *divmod(ctime_ns, SECOND),
+                    _signed(st.st_dev), _signed(st.st_ino), st.st_nlink,
+                ))  # fmt: skip
+            elif mode & 0o170000 == 0o040000:
                 below.append((name, seq, None, st))
-                continue
-            if fmt == 0o100000:
-                state = self._stage_new_file(frame, parent, name, st, seq, -seq if first else None)
+                totals.dirs += 1
             else:
                 inode = -seq if first else None
-                state = self._stage_leaf(parent, name, st, seq, inode, None, fd)
-            if state != OK:
-                sound = False
-        frame.low, frame.high = low, self.totals.next_seq - 1
-        frame.fingerprint = mark.value() if exact and sound else None
+                if self._stage_leaf(parent, name, st, seq, inode, None, fd) != OK:
+                    sound = False
+            seq += 1
+            if len(staged) >= FLUSH_ROWS:
+                self._count_new(frame, files, read_bytes)
+                files = read_bytes = 0
+                self._flush()
+                staged = self._files
+        self._count_new(frame, files, read_bytes)
+        totals.next_seq = seq
+        totals.entries += seq - low
+        frame.low, frame.high = low, seq - 1
+        frame.fingerprint = mark.value() if sound and not self.options.relaxed else None
         frame.dirty = True
         frame.todo = iter(below)
-        self.progress.advance(entries=count)
+        self.progress.advance(entries=seq - low)
+
+    def _count_new(self, frame: _Frame, files: int, total_bytes: int) -> None:
+        """So many files of a directory are to be read."""
+        if not files:
+            return
+        if not frame.has_path:
+            frame.has_path = True
+            self._paths.append((frame.key, self._stack.path()))
+        totals = self.totals
+        totals.files += files
+        totals.total_bytes += total_bytes
+        totals.to_read += files
+        totals.to_read_bytes += total_bytes
 
     def _compare(self, frame: _Frame, fd: int, names: list[bytes]) -> None:
         """A directory that the head has: see whether any child could have changed."""
@@ -513,37 +553,6 @@ class Scanner:
         return kind == FILE and abs(self.now_ns - st.st_mtime_ns) < RACY_MTIME_NS
 
     # --- staging -------------------------------------------------------------------------------
-
-    def _stage_new_file(
-        self,
-        frame: _Frame,
-        parent: int,
-        name: bytes,
-        st: os.stat_result,
-        seq: int,
-        inode: int | None,
-    ) -> int:
-        """Stage a file that the head does not have under this name: the most frequent row by far."""
-        if not frame.has_path:
-            frame.has_path = True
-            self._paths.append((parent, self._stack.path()))
-        size, mtime_ns, ctime_ns = st.st_size, st.st_mtime_ns, st.st_ctime_ns
-        now_ns = self.now_ns
-        racy = (
-            -RACY_CTIME_NS < now_ns - ctime_ns < RACY_CTIME_NS
-            or -RACY_MTIME_NS < now_ns - mtime_ns < RACY_MTIME_NS
-        )
-        self.totals.to_read += 1
-        self.totals.to_read_bytes += size
-        self._files.append((
-            seq, parent, parent, name, inode,
-            self.stage.attr(st.st_mode & 0o7777, st.st_uid, st.st_gid, 0, b""),
-            size, *divmod(mtime_ns, SECOND), RACY if racy else OK, *divmod(ctime_ns, SECOND),
-            _signed(st.st_dev), _signed(st.st_ino), st.st_nlink,
-        ))  # fmt: skip
-        if len(self._files) >= FLUSH_ROWS:
-            self._flush()
-        return RACY if racy else OK
 
     def _stage_leaf(
         self,
@@ -740,6 +749,10 @@ class Scanner:
     def _child_path(self, name: bytes) -> bytes:
         above = self._stack.path()
         return above + b"/" + name if above else name
+
+
+def _ignore(_name: bytes, _st: os.stat_result) -> None:
+    """In place of `Fingerprint.add` where none is kept."""
 
 
 def _has_temporary(names: list[bytes]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
-from snapfs.capture.reader import FileRead, FileReader, NullSink, Outcome, Sink
+from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
 from snapfs.capture.worker import Start
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
@@ -144,9 +144,7 @@ class Intake:
         with self._store.sink(self._stem) as sink:
             reader = FileReader(self._root_fd, sink, self._known if self._asking else None)
             for batch in _batches(files):
-                results, packs = reader.read(batch)
-                self._take(batch, results)
-                self._add_packs(packs)
+                self._take(batch, reader.read(batch))
             self._add_packs(reader.flush())
 
     def _start(self) -> None:
@@ -174,17 +172,16 @@ class Intake:
             while self._queue and worker.pending < QUEUED:
                 batch = self._queue.popleft()
                 self._in_hand[id(worker)].append(batch)
-                worker.send(batch)
+                # Plain tuples: a class name with each of a thousand files would double the message.
+                worker.send(list(map(tuple, batch)))
         for worker in ready(self._workers, timeout_s):
             answer = worker.receive()
             if isinstance(answer, Question):
                 worker.answer(self._known(answer.value))
                 continue
             batch = self._in_hand[id(worker)].popleft()
-            if isinstance(answer, tuple):
-                results, packs = answer
-                self._take(batch, results)
-                self._add_packs(packs)
+            if isinstance(answer, BatchRead):
+                self._take(batch, answer)
             elif answer is not None:
                 self._add_packs(answer)
 
@@ -205,35 +202,29 @@ class Intake:
             found.update(row[0] for row in self._catalog.execute(sql.BLOCKS_KNOWN, part))
         return found
 
-    def _take(self, batch: Sequence[ToRead], results: Sequence[FileRead]) -> None:
-        plain: list[tuple[bytes | None, int]] = []
+    def _take(self, batch: Sequence[ToRead], answer: BatchRead) -> None:
         full: list[ReadResult] = []
         contents: dict[bytes, tuple[bytes, int, list[tuple[int, int, bytes]]]] = {}
         vanished: list[int] = []
-        done = 0
-        for item, result in zip(batch, results, strict=True):
-            done += result.size
+        for number, result in answer.special:
+            item = batch[number]
             if result.outcome == Outcome.VANISHED:
                 vanished.append(item.seq)
                 continue
             if result.extents is not None and result.digest is not None:
                 contents[result.digest] = (result.digest, result.size, result.extents)
-            if result.outcome == Outcome.READ and not (
-                result.flags or result.xattr or result.fresh
-            ):
-                plain.append((result.digest, item.seq))
-            else:
-                full.append(self._full(item, result))
+            full.append(self._full(item, result))
         if contents:
             self._stage.put_contents(contents.values())
-        if plain:
-            self._stage.put_digests(plain)
+        if answer.plain:
+            self._stage.put_digests(answer.plain)
         if full:
             self._stage.put_results(full)
         if vanished:
             self._stage.drop_vanished(vanished)
-        self.read_bytes += done
-        self._progress.advance(read_bytes=done)
+        self._add_packs(answer.packs)
+        self.read_bytes += answer.read_bytes
+        self._progress.advance(read_bytes=answer.read_bytes)
 
     def _full(self, item: ToRead, result: FileRead) -> ReadResult:
         size, mtime_ns, ctime_ns = result.fresh or (

@@ -7,7 +7,7 @@ which blocks are stored already; it knows no catalog and holds no lock.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from snapfs import workers
 from snapfs.blocks.store import BlockSink
@@ -36,7 +36,7 @@ class _Service:
     def __init__(self) -> None:
         self._reader: FileReader | None = None
 
-    def handle(self, message: Start | list[ToRead] | None) -> object:
+    def handle(self, message: Start | list[tuple[Any, ...]] | None) -> object:
         """Start, a batch of files, or None to finish the open pack."""
         if isinstance(message, Start):
             backend = FileBackend(message.repository_fd, owner=message.owner)
@@ -44,7 +44,9 @@ class _Service:
             self._reader = FileReader(message.root_fd, sink, _known if message.asking else None)
             return None
         assert self._reader is not None
-        return self._reader.flush() if message is None else self._reader.read(message)
+        if message is None:
+            return self._reader.flush()
+        return self._reader.read(list(map(ToRead._make, message)))
 
 
 def main() -> None:

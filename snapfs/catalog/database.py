@@ -121,14 +121,16 @@ class Catalog:
         merged = not os.path.exists(wal) or os.path.getsize(wal) == 0
         if merged and _no_room(self.path):
             return self._connect("ro&immutable=1")
-        db = self._connect("ro")
+        reader: sqlite3.Connection | None = None
         try:
-            db.execute(sql.META_GET, {"key": "id"}).fetchone()
-            return db
+            reader = self._connect("ro")
+            reader.execute(sql.META_GET, {"key": "id"}).fetchone()
+            return reader
         except sqlite3.OperationalError:
             # A WAL database needs a -shm file even to be read; where none can be made (full disk,
             # read-only medium) and no -wal waits to be merged, the file alone is the whole truth.
-            db.close()
+            if reader is not None:
+                reader.close()
             if not merged:
                 raise
             return self._connect("ro&immutable=1")
@@ -146,9 +148,13 @@ class Catalog:
             check_same_thread=False,
             cached_statements=256,
         )
-        db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
-        # A window of staged files is updated in any order: it has to stay in memory.
-        db.execute(f"PRAGMA temp.cache_size=-{TEMP_CACHE_KIB}")
+        try:
+            db.execute(f"PRAGMA cache_size=-{CACHE_KIB}")
+            # A window of staged files is updated in any order: it has to stay in memory.
+            db.execute(f"PRAGMA temp.cache_size=-{TEMP_CACHE_KIB}")
+        except sqlite3.Error:
+            db.close()
+            raise
         return db
 
     def _check(self) -> None:

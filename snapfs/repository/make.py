@@ -36,6 +36,7 @@ def make_repository(
     try:
         st = os.fstat(fd)
         owner = (st.st_uid, st.st_gid) if os.geteuid() == 0 and st.st_uid != 0 else None
+        _made_meanwhile(path)  # a folder in use is refused before anything is put into it
         with contextlib.suppress(FileExistsError):
             os.mkdir("locks", 0o700, dir_fd=fd)
         locks = Locks(fd, owner, write=True)

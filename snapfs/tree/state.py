@@ -113,9 +113,9 @@ class Paths:
         todo: list[tuple[int, bytes]] = []
         at = inode
         while at not in self._known:
+            self._known[at] = None  # until it is known; a damaged catalog may lead back here
             found = self._state.names(at)
             if not found:
-                self._known[at] = None
                 break
             todo.append((at, found[0].name))
             at = found[0].parent

@@ -40,7 +40,9 @@ def disk(request: pytest.FixtureRequest, small_filesystem: Callable[..., Path]) 
     yield small_filesystem(request.param, 96 * MIB)
 
 
-def test_case_49_disk_full(disk: Path, snapfs: Program, workspace: Path, tree: Path) -> None:
+def test_case_49_disk_full(
+    request: pytest.FixtureRequest, disk: Path, snapfs: Program, workspace: Path, tree: Path
+) -> None:
     full = Program(repository=disk / "repository", home=snapfs.home)
     for number in range(40):
         (tree / f"f{number}").write_bytes(os.urandom(50_000))
@@ -54,7 +56,9 @@ def test_case_49_disk_full(disk: Path, snapfs: Program, workspace: Path, tree: P
     failed = full.create(tree, "too-much", ok=(1,))
     assert "space" in failed.errors.lower()
     assert len(failed.errors.strip().splitlines()) <= 5
-    assert free_bytes(disk) > before - 4 * MIB, "a create that failed gives its space back"
+    # btrfs keeps the chunks of metadata that it allocated on the way.
+    kept = 12 * MIB if "btrfs" in request.node.name else 4 * MIB
+    assert free_bytes(disk) > before - kept, "a create that failed gives its space back"
     (tree / "huge").unlink()
 
     filler = fill(disk)

@@ -83,7 +83,7 @@ def test_ordinary_user(as_user: Program, user: User) -> None:
         if step:
             mutate(tree, step, user=user)
         states.append(survey(tree))
-        taken = as_user.create(tree, f"s{step}", ok=(3,))
+        taken = as_user.create(tree, f"s{step}", "--verbose", ok=(3,))
         assert "f0000" in taken.errors, str(taken)
     for step, state in enumerate(states):
         target = as_user.home.parent / f"target-{step}"

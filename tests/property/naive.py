@@ -86,6 +86,9 @@ def check_diff(
             assert old in before.facts, old
             assert path in after.facts, path
             renames[path] = old
+    for path, old in renames.items():
+        assert ("+", path) not in lines, f"{path!r} is both renamed and new"
+        assert ("-", old) not in lines, f"{old!r} is both renamed and gone"
     came_from = {path: _origin(path, renames, before) for path in after.facts}
     explained = {
         old for path, old in came_from.items() if old is not None and ("+", path) not in lines

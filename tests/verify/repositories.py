@@ -28,6 +28,7 @@ from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository, repository_at
 from snapfs.verify import VerifyOptions, VerifyResult, verify
 
+COMMAND = (b"snapfs", b"test")
 Tables = dict[str, list[tuple[Any, ...]]]
 
 
@@ -47,8 +48,8 @@ class Store:
 
     def open(self, *, write: bool = True) -> Repository:
         if write and not repository_at(self.key):
-            return make_repository(self.key, lock_wait_s=0)
-        return Repository(self.key, write=write, lock_wait_s=0)
+            return make_repository(self.key, lock_wait_s=0, command_line=COMMAND)
+        return Repository(self.key, write=write, lock_wait_s=0, command_line=COMMAND)
 
     def tree(self, name: str = "tree") -> Path:
         path = self.base / name

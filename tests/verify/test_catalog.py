@@ -179,7 +179,7 @@ EDITS = {
     "segment-checksum": (
         "UPDATE segment SET checksum = 5 WHERE id = (SELECT segment_id FROM block WHERE length = 1000)",
         "not the one that the index lists",
-        b"gone",
+        None,
     ),
     "segment-pack": ("UPDATE segment SET pack_id = 99 WHERE id = (SELECT min(id) FROM segment)", "lies in no pack", None),
     "pack-size": ("UPDATE pack SET size = size + 1 WHERE id = (SELECT min(id) FROM pack)", "bytes instead of", None),
