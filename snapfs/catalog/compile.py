@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.elements import ClauseElement
 
 from snapfs.catalog import dialect as _dialect  # noqa: F401 - registers itself
-from snapfs.catalog import schema, statements
+from snapfs.catalog import schema, stage_schema, statements
 
 # Statements that run once per row of a list take the row itself: positional parameters.
 ROWWISE = (
@@ -84,8 +84,8 @@ def source() -> str:
     lines = [HEADER]
     for name, ddl in (
         ("CREATE", _tables(schema.metadata) + _indexes(schema.metadata)),
-        ("CREATE_STAGE", _tables(schema.stage_metadata)),
-        ("CREATE_STAGE_INDEX", _indexes(schema.stage_metadata)),
+        ("CREATE_STAGE", _tables(stage_schema.stage_metadata)),
+        ("CREATE_STAGE_INDEX", _indexes(stage_schema.stage_metadata)),
     ):
         lines.append(f"{name}: tuple[str, ...] = (")
         lines += [f"    {text!r}," for text in ddl]

@@ -9,10 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from snapfs.catalog import (
+    statements_commit,
+    statements_compare,
+    statements_overlay,
     statements_read,
     statements_reclaim,
     statements_rows,
     statements_rules,
+    statements_settle,
     statements_stage,
     statements_verify,
 )
@@ -20,7 +24,11 @@ from snapfs.catalog import (
 ALL: dict[str, Any] = {
     **statements_rows.ALL,
     **statements_read.ALL,
+    **statements_settle.ALL,
     **statements_stage.ALL,
+    **statements_compare.ALL,
+    **statements_commit.ALL,
+    **statements_overlay.ALL,
     **statements_reclaim.ALL,
     **statements_rules.ALL,
     **statements_verify.ALL,

@@ -12,9 +12,6 @@ from snapfs.catalog.schema import (
     block,
     content,
     content_block,
-    dead,
-    dead_block,
-    dead_pack,
     dirent,
     dirent_diff,
     doomed_pack,
@@ -23,6 +20,11 @@ from snapfs.catalog.schema import (
     orphan,
     pack,
     segment,
+)
+from snapfs.catalog.stage_schema import (
+    dead,
+    dead_block,
+    dead_pack,
 )
 from snapfs.catalog.statements_rows import p
 

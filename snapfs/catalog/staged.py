@@ -1,0 +1,34 @@
+"""What the statements of the stage have in common: its columns by short names, and its rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    and_,
+    literal_column,
+)
+
+from snapfs.catalog.stage_schema import (
+    stage,
+)
+from snapfs.model.kinds import Kind, State
+
+DIR = int(Kind.DIR)
+FILE = int(Kind.FILE)
+UNREAD = int(State.UNREAD)
+
+# Values of stage.nodes: 1 a change, 2 bookkeeping only, 3 the inode is gone.
+CHANGED: list[Any] = [literal_column("1"), literal_column("2")]
+OLD_VALUE_KEPT: list[Any] = [literal_column("1"), literal_column("3")]
+
+s = stage
+other = stage.alias("other")
+linked = and_(s.c.nlink > 1, s.c.kind != DIR)
+
+
+def same_group(a: Any, b: Any) -> Any:
+    """Whether two staged rows are names of one file with several links."""
+    return and_(
+        b.c.ino == a.c.ino, b.c.dev == a.c.dev, b.c.nlink > 1, b.c.kind != DIR, b.c.kind == a.c.kind
+    )

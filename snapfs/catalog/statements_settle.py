@@ -1,0 +1,317 @@
+"""Statements that give every observed name its inode (``snapfs-design.7``, Identity).
+
+Ids: positive ones are the catalog's, a negative one is local to the stage (``-seq`` of the row that
+brings the inode).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.sqlite import insert as upsert
+
+from snapfs.catalog.schema import (
+    dirent,
+    inode,
+)
+from snapfs.catalog.stage_schema import (
+    lost,
+    stage,
+)
+from snapfs.catalog.staged import (
+    DIR,
+    UNREAD,
+    linked,
+    other,
+    s,
+    same_group,
+)
+from snapfs.catalog.statements_rows import p
+
+
+def _claimed(inode_id: Any) -> Any:
+    return exists(select(1).where(other.c.inode == inode_id))
+
+
+def _kept_name(inode_id: Any) -> Any:
+    """The inode has a name that the scan neither saw change nor missed."""
+    gone = lost.alias("gone")
+    return exists(
+        select(1).where(
+            and_(
+                dirent.c.inode_id == inode_id,
+                ~exists(
+                    select(1).where(
+                        and_(gone.c.parent == dirent.c.parent_id, gone.c.name == dirent.c.name)
+                    )
+                ),
+            )
+        )
+    )
+
+
+def _first_of_group() -> Any:
+    """True of the row that speaks for its hard-link group (and of every row without one)."""
+    return or_(
+        ~linked,
+        s.c.seq == select(func.min(other.c.seq)).where(same_group(s, other)).scalar_subquery(),
+    )
+
+
+def _lost_closure() -> Any:
+    top = (
+        select(lost.c.inode.label("inode"))
+        .where(and_(lost.c.kind == DIR, lost.c.done == 0))
+        .cte("gone_below", recursive=True)
+    )
+    below = top.union_all(
+        select(dirent.c.inode_id)
+        .select_from(
+            top.join(dirent, dirent.c.parent_id == top.c.inode).join(
+                inode, inode.c.id == dirent.c.inode_id
+            )
+        )
+        .where(inode.c.kind == DIR)
+    )
+    rows = (
+        select(
+            dirent.c.parent_id,
+            dirent.c.name,
+            dirent.c.inode_id,
+            inode.c.kind,
+            case((inode.c.dev == p("old_dev"), p("new_dev")), else_=inode.c.dev),
+            inode.c.ino,
+            literal(1),
+        )
+        .select_from(
+            below.join(dirent, dirent.c.parent_id == below.c.inode).join(
+                inode, inode.c.id == dirent.c.inode_id
+            )
+        )
+        .where(literal(1) == 1)
+    )
+    return upsert(lost).from_select([c.name for c in lost.c], rows).on_conflict_do_nothing()
+
+
+def _keep_unread() -> Any:
+    """Names below a directory that could not be read are not lost."""
+    top = (
+        select(s.c.inode.label("inode"))
+        .where(and_(s.c.kind == DIR, s.c.state == UNREAD, s.c.inode > 0))
+        .cte("unread_below", recursive=True)
+    )
+    below = top.union_all(
+        select(dirent.c.inode_id)
+        .select_from(
+            top.join(dirent, dirent.c.parent_id == top.c.inode).join(
+                inode, inode.c.id == dirent.c.inode_id
+            )
+        )
+        .where(inode.c.kind == DIR)
+    )
+    return delete(lost).where(lost.c.parent.in_(select(below.c.inode)))
+
+
+_parent = stage.alias("parent_row")
+
+_current_by_name = (
+    select(dirent.c.inode_id)
+    .where(and_(dirent.c.parent_id == s.c.parent, dirent.c.name == s.c.name))
+    .scalar_subquery()
+)
+_current_kind = (
+    select(inode.c.kind)
+    .select_from(dirent.join(inode, inode.c.id == dirent.c.inode_id))
+    .where(and_(dirent.c.parent_id == s.c.parent, dirent.c.name == s.c.name))
+    .scalar_subquery()
+)
+
+SETTLE: dict[str, Any] = {
+    "LOST_CLOSURE": _lost_closure(),
+    "LOST_KEEP_UNREAD": _keep_unread(),
+    # Children of a directory whose identity is now known hang on that identity.
+    "SETTLE_RELINK": update(s)
+    .where(
+        and_(
+            s.c.parent < 0,
+            exists(select(1).where(and_(_parent.c.seq == -s.c.parent, _parent.c.inode > 0))),
+        )
+    )
+    .values(
+        parent=select(_parent.c.inode).where(_parent.c.seq == -s.c.parent).scalar_subquery(),
+    ),
+    "SETTLE_BY_NAME": update(s)
+    .where(and_(s.c.by_name.is_(None), s.c.parent > 0, s.c.kind.is_not(None)))
+    .values(by_name=_current_by_name, by_kind=_current_kind),
+    "SETTLE_SAME": update(s)
+    .where(
+        and_(
+            s.c.inode.is_(None),
+            s.c.by_kind == s.c.kind,
+            exists(select(1).where(and_(inode.c.id == s.c.by_name, inode.c.ino == s.c.ino))),
+            ~_claimed(s.c.by_name),
+        )
+    )
+    .values(inode=s.c.by_name),
+    "SETTLE_GROUP": update(s)
+    .where(
+        and_(
+            linked,
+            or_(s.c.inode.is_(None), s.c.inode > 0),
+            exists(select(1).where(and_(same_group(s, other), other.c.inode > 0))),
+        )
+    )
+    .values(
+        inode=select(other.c.inode)
+        .where(and_(same_group(s, other), other.c.inode > 0))
+        .order_by(other.c.seq)
+        .limit(1)
+        .scalar_subquery()
+    ),
+    "SETTLE_MOVED": update(s)
+    .where(and_(s.c.inode.is_(None), s.c.kind.is_not(None), _first_of_group()))
+    .values(
+        inode=select(func.min(lost.c.inode))
+        .where(
+            and_(
+                lost.c.ino == s.c.ino,
+                lost.c.dev == s.c.dev,
+                lost.c.kind == s.c.kind,
+                ~_claimed(lost.c.inode),
+                ~_kept_name(lost.c.inode),
+            )
+        )
+        .scalar_subquery()
+    ),
+    # A directory, or a file with one name, is one inode however often it was seen.
+    "SETTLE_ONCE": update(s)
+    .where(
+        and_(
+            s.c.inode > 0,
+            or_(s.c.kind == DIR, s.c.nlink <= 1),
+            or_(s.c.by_name.is_(None), s.c.by_name != s.c.inode),
+            exists(
+                select(1).where(
+                    and_(
+                        other.c.inode == s.c.inode,
+                        other.c.seq != s.c.seq,
+                        or_(other.c.seq < s.c.seq, other.c.by_name == other.c.inode),
+                    )
+                )
+            ),
+        )
+    )
+    .values(inode=null()),
+    "SETTLE_NAME": update(s)
+    .where(
+        and_(
+            s.c.inode.is_(None),
+            s.c.by_kind == s.c.kind,
+            _first_of_group(),
+            ~_claimed(s.c.by_name),
+            ~_kept_name(s.c.by_name),
+            s.c.seq
+            == select(func.min(other.c.seq))
+            .where(
+                and_(
+                    other.c.by_name == s.c.by_name,
+                    other.c.inode.is_(None),
+                    other.c.kind == s.c.kind,
+                )
+            )
+            .scalar_subquery(),
+        )
+    )
+    .values(inode=s.c.by_name),
+    "SETTLE_FRESH_GROUP": update(s)
+    .where(and_(linked, or_(s.c.inode.is_(None), s.c.inode < 0)))
+    .values(
+        inode=-select(func.min(other.c.seq)).where(same_group(s, other)).scalar_subquery(),
+    ),
+    "SETTLE_FRESH": update(s)
+    .where(and_(s.c.inode.is_(None), s.c.kind.is_not(None)))
+    .values(inode=-s.c.seq),
+    "SETTLE_SECONDARY": update(s)
+    .where(
+        and_(
+            linked,
+            s.c.seq > select(func.min(other.c.seq)).where(same_group(s, other)).scalar_subquery(),
+        )
+    )
+    .values(nodes=0, need=0),
+    "SETTLE_NAMES": update(s)
+    .where(and_(s.c.parent.is_not(None), s.c.kind.is_not(None)))
+    .values(names=case((s.c.by_name == s.c.inode, 0), else_=1)),
+    # What keeps its bytes although it was seen under a new name or in a moved directory.
+    "SETTLE_UNREAD": update(s)
+    .where(
+        and_(
+            s.c.need == 1,
+            s.c.inode > 0,
+            exists(
+                select(1).where(
+                    and_(
+                        inode.c.id == s.c.inode,
+                        inode.c.state == 0,
+                        s.c.state == 0,
+                        inode.c.ino == s.c.ino,
+                        inode.c.size == s.c.size,
+                        inode.c.mtime_s == s.c.mtime_s,
+                        inode.c.mtime_nsec == s.c.mtime_nsec,
+                        inode.c.ctime_s == s.c.ctime_s,
+                        inode.c.ctime_nsec == s.c.ctime_nsec,
+                    )
+                )
+            ),
+        )
+    )
+    .values(
+        need=0,
+        attr=null(),
+        content=select(inode.c.content_id).where(inode.c.id == s.c.inode).scalar_subquery(),
+    ),
+    "LOST_NAMES": insert(s).from_select(
+        ["seq", "parent", "name", "names", "nodes", "by_name", "by_kind", "need"],
+        select(
+            p("next") + func.row_number().over(order_by=(lost.c.parent, lost.c.name)),
+            lost.c.parent,
+            lost.c.name,
+            literal(1),
+            literal(0),
+            lost.c.inode,
+            lost.c.kind,
+            literal(0),
+        ).where(
+            ~exists(
+                select(1).where(and_(other.c.parent == lost.c.parent, other.c.name == lost.c.name))
+            )
+        ),
+    ),
+    "LOST_INODES": insert(s).from_select(
+        ["seq", "inode", "names", "nodes", "need"],
+        select(
+            p("next") + func.row_number().over(order_by=lost.c.inode),
+            lost.c.inode,
+            literal(0),
+            literal(3),
+            literal(0),
+        )
+        .where(and_(~_claimed(lost.c.inode), ~_kept_name(lost.c.inode)))
+        .group_by(lost.c.inode),
+    ),
+}
+
+ALL = SETTLE
