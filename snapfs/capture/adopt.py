@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from snapfs.blocks.packreader import PackReader
+from snapfs.capture.stored import StoredBlocks
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import BLOCK_TYPES, PACK_TYPES, SEGMENT_TYPES, RowBlock
 from snapfs.catalog.database import Catalog
@@ -70,7 +71,7 @@ def adopt_packs(repository: Repository) -> int:
         with change(repository) as made:
             if _known(catalog, name):
                 continue
-            rows = _adopt(catalog, name, info)
+            rows = _adopt(repository, name, info)
             made.record("adopt", {}, rows)
         adopted += 1
     return adopted
@@ -80,7 +81,9 @@ def _known(catalog: Catalog, name: str) -> bool:
     return any(row[1] == name for row in catalog.execute(sql.PACKS))
 
 
-def _adopt(catalog: Catalog, name: str, info: Any) -> list[RowBlock]:
+def _adopt(repository: Repository, name: str, info: Any) -> list[RowBlock]:
+    catalog = repository.catalog
+    stored = StoredBlocks(catalog, reading=repository.backend)
     pack = catalog.take("pack")
     catalog.execute(sql.PUT_PACK, (pack, name, info.size))
     segments: list[tuple[Any, ...]] = []
@@ -98,11 +101,17 @@ def _adopt(catalog: Catalog, name: str, info: Any) -> list[RowBlock]:
         ]
         catalog.executemany(sql.PUT_NEW_BLOCK, numbered)
         segments.append((*row, len(blocks)))
-        for id_, digest, _, _, length in numbered:
-            won = catalog.value(sql.BLOCK_BY_DIGEST, {"digest": digest}) == id_
-            told.append((id_ if won else 0, length))
-            if won:
-                catalog.execute(sql.ORPHAN_PUT, (id_,))
+        for id_, *place in numbered:
+            digest, length = place[0], place[-1]
+            named = catalog.value(sql.BLOCK_BY_DIGEST, {"digest": digest})
+            if named != id_ and stored.known([digest]):
+                named = 0  # it has a place already, and can be read there
+            elif named != id_:
+                catalog.execute(sql.PUT_PLACED_BLOCK, (named, *place))
+            told.append((named, length))
+            if named:
+                catalog.execute(sql.ORPHAN_PUT, (named,))
+    stored.close()
     return [
         ("pack", PACK_TYPES, _once([(pack, name, info.size)])),
         ("segment", SEGMENT_TYPES, _once(segments)),

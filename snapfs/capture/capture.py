@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 from snapfs.blocks.treedigest import tree_digest
 from snapfs.capture.digest import stage_tree_digests
-from snapfs.capture.scan import Known, Scanner, ScanOptions, ScanTotals
+from snapfs.capture.scan import Scanner
+from snapfs.capture.seen import Known, ScanOptions, ScanTotals
 from snapfs.capture.store import BlockStore, Intake
 from snapfs.catalog import view
 from snapfs.catalog.database import Catalog
@@ -72,7 +73,10 @@ def capture(
             progress.phase("scanning")
             totals = scanner.run(root.inode_id, _known_root(catalog, root))
             stage.settle(
-                old_dev=totals.old_root_dev, new_dev=totals.root_dev, next_seq=totals.next_seq
+                root.root.id,
+                old_dev=totals.old_root_dev,
+                new_dev=totals.root_dev,
+                next_seq=totals.next_seq,
             )
             progress.phase("storing", entries=totals.to_read, total_bytes=totals.to_read_bytes)
             intake.finish()

@@ -167,6 +167,11 @@ class FileReader:
                 return _failure(item, Outcome.VANISHED, error)
             return _failure(item, Outcome.FAILED, error)
         try:
+            if os.fstat(fd).st_ino != item.ino % (1 << 64):
+                # Another file: new under that name, or a directory on the way became a symlink.
+                os.close(fd)
+                fd = -1
+                fd = self._open_unfollowed(item)
             for attempt in range(TRIES):
                 before = os.fstat(fd) if attempt or item.size > WHOLE_MAX else None
                 if before is not None and not stat.S_ISREG(before.st_mode):
@@ -204,15 +209,23 @@ class FileReader:
                 "",
             )
         except OSError as error:
-            return _failure(item, Outcome.FAILED, error)
+            gone = fd < 0 and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+            return _failure(item, Outcome.VANISHED if gone else Outcome.FAILED, error)
         finally:
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
 
     def _open(self, item: ToRead) -> int:
         path = item.directory + b"/" + item.name if item.directory else item.name
         if len(path) < PATH_LIMIT:
-            # Should a directory on the way have become a symlink, the inode gives it away.
+            # Should a directory on the way have become a symlink, the inode number gives it away.
             return open_file(path, self._root_fd)
+        return self._open_unfollowed(item)
+
+    def _open_unfollowed(self, item: ToRead) -> int:
+        """Open component by component, through no symlink at all."""
+        if not item.directory:
+            return open_file(item.name, self._root_fd)
         directory = open_below(self._root_fd, item.directory.split(b"/"))
         try:
             return open_file(item.name, directory)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
+from snapfs.capture.stored import StoredBlocks
 from snapfs.capture.worker import Start
-from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import ReadResult, Stage
 from snapfs.model.kinds import State
@@ -34,7 +34,6 @@ INLINE_BYTES = 8 * 1024 * 1024
 INLINE_FILES = 400
 """Up to here the parent reads by itself: starting two workers takes 0.13 s."""
 SECOND = 1_000_000_000
-_KNOWN = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +45,10 @@ class BlockStore:
     """the repository folder, passed on to the workers"""
     repository_id: bytes = b""
     owner: tuple[int, int] | None = None
+    broken: frozenset[str] = frozenset()
+    """packs whose blocks are stored again"""
+    reread: bool = False
+    """whether a block counts as stored only if it can be read"""
 
     @property
     def workers(self) -> bool:
@@ -56,6 +59,11 @@ class BlockStore:
         if self.backend is None:
             return NullSink()
         return BlockSink(self.backend, self.repository_id, stem)
+
+    def stored(self, catalog: Catalog) -> StoredBlocks:
+        return StoredBlocks(
+            catalog, broken=self.broken, reading=self.backend if self.reread else None
+        )
 
 
 class Intake:
@@ -71,7 +79,7 @@ class Intake:
         *,
         progress: Progress,
     ) -> None:
-        self._catalog = catalog
+        self._stored = store.stored(catalog)
         self._stage = stage
         self._root_fd = root_fd
         self._store = store
@@ -119,6 +127,7 @@ class Intake:
             for worker in self._workers:
                 worker.close()
             self._workers = []
+        self._stored.close()
 
     def _after_walk(self) -> None:
         after = 0
@@ -142,7 +151,7 @@ class Intake:
 
     def _inline(self, files: Sequence[ToRead]) -> None:
         with self._store.sink(self._stem) as sink:
-            reader = FileReader(self._root_fd, sink, self._known if self._asking else None)
+            reader = FileReader(self._root_fd, sink, self._stored.known if self._asking else None)
             for batch in _batches(files):
                 self._take(batch, reader.read(batch))
             self._add_packs(reader.flush())
@@ -177,7 +186,7 @@ class Intake:
         for worker in ready(self._workers, timeout_s):
             answer = worker.receive()
             if isinstance(answer, Question):
-                worker.answer(self._known(answer.value))
+                worker.answer(self._stored.known(answer.value))
                 continue
             batch = self._in_hand[id(worker)].popleft()
             if isinstance(answer, BatchRead):
@@ -190,17 +199,9 @@ class Intake:
         for worker in self._workers:
             worker.kill()
         self._workers = []
+        self._stored.close()
 
     # --- results -------------------------------------------------------------------------------
-
-    def _known(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Which blocks are stored already."""
-        found: set[bytes] = set()
-        for start in range(0, len(digests), _KNOWN):
-            part = list(digests[start : start + _KNOWN])
-            part += [b""] * (_KNOWN - len(part))
-            found.update(row[0] for row in self._catalog.execute(sql.BLOCKS_KNOWN, part))
-        return found
 
     def _take(self, batch: Sequence[ToRead], answer: BatchRead) -> None:
         full: list[ReadResult] = []

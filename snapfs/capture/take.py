@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +16,9 @@ from datetime import UTC, datetime
 from snapfs import faults
 from snapfs.capture.adopt import adopt_packs, give_back, remove_unfinished
 from snapfs.capture.capture import Captured, capture
-from snapfs.capture.scan import ScanOptions
+from snapfs.capture.seen import ScanOptions
 from snapfs.capture.store import BlockStore
+from snapfs.capture.stored import broken_packs
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.commit import commit, record_blocks
@@ -51,6 +52,8 @@ class TakeOptions:
     checksum: bool = False
     ignore_ctime: bool = False
     ignore_inode: bool = False
+    spare: Callable[[bytes], bool] | None = None
+    """says of a path that a rule leaves out that it is wanted all the same"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ def _take(
                 os.dup(root_fd),
                 matcher,
                 scan_options(repository, root, options, rules),
-                block_store(repository, nowhere=options.dry_run),
+                block_store(repository, options),
                 now_ns=repository.clock.now_ns(),
                 progress=progress,
             )
@@ -139,6 +142,10 @@ def _take(
             faults.point("create.committed")
             dump_if_due(repository)
             make_reserve(repository.fd, repository.handed)
+        elif captured.stored_bytes:
+            adopt_packs(
+                repository
+            )  # no snapshot, but damaged blocks of older ones were stored again
         return Taken(
             made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher
         )
@@ -166,15 +173,23 @@ def scan_options(
         ignore_inode=options.ignore_inode,
         checksum=options.checksum,
         skip=frozenset({(st.st_dev, st.st_ino)}),
+        spare=options.spare,
         foreign=own,
     )
 
 
-def block_store(repository: Repository, *, nowhere: bool = False) -> BlockStore:
-    """Where the blocks of a run go."""
-    if nowhere:
+def block_store(repository: Repository, options: TakeOptions) -> BlockStore:
+    """Where the blocks of a run go, and which of those that are known it stores again."""
+    if options.dry_run:
         return BlockStore(None)
-    return BlockStore(repository.backend, repository.fd, repository.config.id, repository.handed)
+    return BlockStore(
+        repository.backend,
+        repository.fd,
+        repository.config.id,
+        repository.handed,
+        broken=broken_packs(repository.catalog, repository.backend),
+        reread=options.checksum,
+    )
 
 
 def _rule_problem(progress: Progress, at: bytes, error: OSError) -> None:

@@ -84,7 +84,8 @@ def _blocks(catalog: Catalog, packs: int, segments: int, blocks: int) -> int:
     catalog.execute(sql.COMMIT_SEGMENT_IDS, {"base": catalog.take("segment", segments + 1)})
     catalog.execute(sql.COMMIT_SEGMENT)
     base = catalog.take("content", blocks + 1)
-    catalog.execute(sql.COMMIT_BLOCK, {"base": base})
+    if catalog.execute(sql.COMMIT_BLOCK, {"base": base}).rowcount < blocks:
+        catalog.execute(sql.COMMIT_BLOCK_MOVED, {"base": base})
     return base
 
 
@@ -270,7 +271,7 @@ class Replay:
             if self._ordinal == self._segments[0].block_count:
                 self._segments.popleft()
                 self._ordinal = self._offset = 0
-        self._catalog.executemany(sql.PUT_NEW_BLOCK, new)
+        self._catalog.executemany(sql.PUT_PLACED_BLOCK, new)
 
     def _contents(self, rows: list[tuple[Any, ...]]) -> None:
         for id_, digest, size, extents in rows:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -103,8 +104,20 @@ class Catalog:
         self.name = os.fsdecode(path)
         self.write_allowed = write
         self._depth = 0
-        if not os.path.lexists(path):
-            raise NoRepositoryError(f"{self.name} is missing", subject=self.name)
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError as error:
+            raise NoRepositoryError(f"{self.name} is missing", subject=self.name) from error
+        except OSError as error:
+            raise RepositoryError(
+                f"{self.name} cannot be opened: {error.strerror}", subject=self.name
+            ) from error
+        if not stat.S_ISREG(mode):
+            raise RepositoryError(
+                f"{self.name} is no plain file",
+                subject=self.name,
+                hint="put the real catalog there, or remove it and run snapfs rebuild-catalog",
+            )
         with translated(self.name):
             self._db = self._open(write)
         with translated(self.name):

@@ -63,7 +63,7 @@ def _drop_all(catalog: Catalog, root_id: int) -> None:
 
 
 def collect(catalog: Catalog) -> tuple[int, int, list[str]]:
-    """Drop contents and blocks that nothing refers to, and the rows of packs that are wholly dead.
+    """Drop contents and blocks that nothing refers to, and the rows of packs without any block.
 
     Returns (bytes of the packs that go, stored bytes of dead blocks in packs that stay, names of the
     packs that go). The files are removed by the caller once this is committed: until then their
@@ -78,12 +78,11 @@ def collect(catalog: Catalog) -> tuple[int, int, list[str]]:
         sql.COLLECT_CONTENT_BLOCK,
         sql.COLLECT_CONTENT,
         sql.COLLECT_KEEP,
-        sql.COLLECT_PACKS,
     ):
         catalog.execute(statement)
     shares = dict(catalog.execute(sql.COLLECT_SHARES).fetchall())
     catalog.execute(sql.COLLECT_BLOCK)
-    catalog.execute(sql.COLLECT_PACKS_LIVE)
+    catalog.execute(sql.COLLECT_PACKS)
     doomed = catalog.execute(sql.COLLECT_DOOMED).fetchall()
     for statement in (
         sql.COLLECT_DOOM,

@@ -72,6 +72,7 @@ def roots(catalog: Catalog) -> list[RootRow]:
 
 
 def root(catalog: Catalog, root_id: int) -> RootRow | None:
+    """One root, None if it is gone."""
     row = catalog.one(sql.ROOT_GET, {"root": root_id})
     if row is None:
         return None
@@ -79,6 +80,7 @@ def root(catalog: Catalog, root_id: int) -> RootRow | None:
 
 
 def put_root(catalog: Catalog, made: Root, options: str = "{}") -> None:
+    """Register a root that has no snapshot yet."""
     catalog.execute(
         sql.PUT_ROOT,
         (made.id, made.host, made.path, made.label, made.created_ns, options, None, None),
@@ -91,6 +93,7 @@ def snapshot_rows(catalog: Catalog, root_id: int) -> list[SnapshotRow]:
 
 
 def snapshot_row(catalog: Catalog, snapshot_id: int) -> SnapshotRow | None:
+    """Every column of a snapshot, None if it is gone."""
     row = catalog.one(sql.SNAPSHOT_GET, {"snapshot": snapshot_id})
     return None if row is None else SnapshotRow(*row)
 
@@ -107,6 +110,7 @@ def snapshots(catalog: Catalog, root_id: int) -> tuple[Snapshot, ...]:
 
 
 def to_snapshot(row: SnapshotRow, tags: tuple[str, ...], position: int) -> Snapshot:
+    """The row as the command line speaks of it."""
     return Snapshot(
         id=row.id,
         root_id=row.root_id,
@@ -151,6 +155,7 @@ def next_id(catalog: Catalog, root_id: int, snapshot_id: int) -> int | None:
 
 
 def problems(catalog: Catalog, snapshot_id: int) -> tuple[ProblemRow, ...]:
+    """What a snapshot could not capture whole."""
     return tuple(
         ProblemRow(*row) for row in catalog.execute(sql.PROBLEMS, {"snapshot": snapshot_id})
     )

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    and_,
 )
 
 APPLICATION_ID = 0x736E6673  # "snfs"
@@ -28,15 +29,18 @@ metadata = MetaData()
 
 
 def int_column(name: str, *, null: bool = False, key: bool = False) -> Column[int]:
+    """A 64-bit integer column."""
     # autoincrement is off everywhere: ids come from the table `counter` and are never reused.
     return Column(name, BigInteger, nullable=null, primary_key=key, autoincrement=False)
 
 
 def blob_column(name: str, *, null: bool = False, key: bool = False) -> Column[bytes]:
+    """A column of bytes."""
     return Column(name, LargeBinary, nullable=null, primary_key=key)
 
 
 def text_column(name: str, *, null: bool = False, key: bool = False) -> Column[str]:
+    """A column of text."""
     return Column(name, Text, nullable=null, primary_key=key)
 
 
@@ -146,6 +150,9 @@ Index(
     sqlite_where=inode.c.kind == 2,
     postgresql_where=inode.c.kind == 2,
 )
+
+_is_linked = and_(inode.c.nlink > 1, inode.c.kind != 2)
+Index("inode_linked", inode.c.ino, sqlite_where=_is_linked, postgresql_where=_is_linked)
 
 dirent = Table(
     "dirent",

@@ -269,7 +269,7 @@ class Stage:
 
     # --- settling ------------------------------------------------------------------------------
 
-    def settle(self, *, old_dev: int, new_dev: int, next_seq: int) -> None:
+    def settle(self, root_id: int, *, old_dev: int, new_dev: int, next_seq: int) -> None:
         """Give every observed name its inode and list what is gone.
 
         ``old_dev`` is the device number of the root in the head, ``new_dev`` the one of today.
@@ -288,6 +288,7 @@ class Stage:
                     db.execute(text)
             db.execute(sql.LOST_CLOSURE, {"old_dev": old_dev, "new_dev": new_dev})
             db.execute(sql.SETTLE_GROUP)
+            db.execute(sql.SETTLE_LINKED, {"root": root_id, "old_dev": old_dev, "new_dev": new_dev})
             while True:
                 for statement in (
                     sql.SETTLE_SAME,

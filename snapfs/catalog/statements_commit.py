@@ -95,6 +95,7 @@ _put_dirent = upsert(dirent).from_select(
     .where(and_(s.c.names == 1, s.c.inode.is_not(None)))
     .order_by(s.c.seq),
 )
+_inserted = block.alias("inserted")
 
 COMMIT: dict[str, Any] = {
     "COMMIT_XATTR": upsert(xattr)
@@ -171,6 +172,18 @@ COMMIT: dict[str, Any] = {
         .order_by(stage_block.c.digest),
     )
     .on_conflict_do_nothing(),
+    # A block that was known and is stored again could not be read where it was.
+    "COMMIT_BLOCK_MOVED": update(block)
+    .where(
+        and_(
+            block.c.digest == stage_block.c.digest,
+            block.c.id < p("base"),
+            ~exists(select(1).where(_inserted.c.id == p("base") + stage_block.c.id)),
+            stage_segment.c.id == stage_block.c.segment,
+            stage_segment.c.final.is_not(None),
+        )
+    )
+    .values(segment_id=stage_segment.c.final, offset=stage_block.c.offset),
     "NEW_CONTENTS": select(
         stage_content.c.digest, stage_content.c.size, stage_content.c.extents
     ).where(~exists(select(1).where(content.c.digest == stage_content.c.digest))),
@@ -240,15 +253,23 @@ COMMIT: dict[str, Any] = {
     .select_from(stage_segment.join(stage_pack, stage_pack.c.id == stage_segment.c.pack))
     .where(stage_segment.c.final.is_not(None))
     .order_by(stage_segment.c.id),
-    "STAGE_NEW_BLOCKS": select(func.coalesce(block.c.id, 0), stage_block.c.length)
-    .select_from(
-        stage_block.join(stage_segment, stage_segment.c.id == stage_block.c.segment).outerjoin(
-            block,
-            and_(
-                block.c.id == p("base") + stage_block.c.id, block.c.digest == stage_block.c.digest
-            ),
-        )
+    "STAGE_NEW_BLOCKS": select(
+        func.coalesce(
+            select(block.c.id).where(block.c.id == p("base") + stage_block.c.id).scalar_subquery(),
+            select(block.c.id)
+            .where(
+                and_(
+                    block.c.digest == stage_block.c.digest,
+                    block.c.segment_id == stage_segment.c.final,
+                    block.c.offset == stage_block.c.offset,
+                )
+            )
+            .scalar_subquery(),
+            0,
+        ),
+        stage_block.c.length,
     )
+    .select_from(stage_block.join(stage_segment, stage_segment.c.id == stage_block.c.segment))
     .where(stage_segment.c.final.is_not(None))
     .order_by(stage_block.c.id),
     "STAGE_NEW_CONTENTS": select(

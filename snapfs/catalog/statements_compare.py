@@ -11,6 +11,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     or_,
     select,
     update,
@@ -47,6 +48,8 @@ _attr_of_row = (
     select(stage_attr.c.final).where(stage_attr.c.id == s.c.attr).correlate(s).scalar_subquery()
 )
 
+# A row, or another name of the file that a row is of.
+HAS_INODE: list[Any] = [literal_column("0"), literal_column("1")]
 _kept_attr = select(inode.c.attr_id).where(inode.c.id == s.c.inode).scalar_subquery()
 
 COMPARE: dict[str, Any] = {
@@ -68,12 +71,12 @@ COMPARE: dict[str, Any] = {
             attr.c.id.in_(
                 select(inode.c.attr_id)
                 .select_from(s.join(inode, inode.c.id == s.c.inode))
-                .where(and_(s.c.attr.is_(None), s.c.nodes == 1))
+                .where(and_(s.c.attr.is_(None), s.c.nodes.in_(HAS_INODE), s.c.kind.is_not(None)))
             )
         ),
     ),
     "ATTR_POINT": update(s)
-    .where(and_(s.c.attr.is_(None), s.c.nodes == 1, s.c.inode > 0))
+    .where(and_(s.c.attr.is_(None), s.c.nodes.in_(HAS_INODE), s.c.kind.is_not(None), s.c.inode > 0))
     .values(attr=p("kept") + _kept_attr),
     "ATTR_FIND_XATTR": update(stage_attr).values(
         xattr_final=case(

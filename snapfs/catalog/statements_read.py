@@ -71,6 +71,7 @@ def first_diff_at(inode_id: Any, at: Any) -> Any:
 
 
 def no_diff_at(inode_id: Any, at: Any) -> Any:
+    """No diff row says how the inode was at ``at``: the current row does."""
     other = inode_diff.alias("later")
     return ~exists(select(1).where(and_(other.c.inode_id == inode_id, other.c.snapshot_id >= at)))
 
@@ -125,6 +126,7 @@ def child_digest(source: Any) -> Any:
 
 
 def with_content(source: Any, table: Any) -> Any:
+    """Join what holds the digest of a content."""
     return source.outerjoin(block, block.c.id == table.c.content_id).outerjoin(
         content, content.c.id == table.c.content_id
     )
@@ -336,6 +338,11 @@ ALL: dict[str, Any] = {
     "BLOCKS_KNOWN": select(block.c.digest).where(
         block.c.digest.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)])
     ),
+    # In the order in which a reader decodes each segment once.
+    "BLOCKS_KNOWN_PLACES": select(*place_columns)
+    .select_from(placed)
+    .where(block.c.digest.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)]))
+    .order_by(pack.c.name, segment.c.offset),
     "CONTENT_BY_DIGEST": select(content.c.id).where(content.c.digest == p("digest")),
     "CONTENT_GET": select(content.c.digest, content.c.size, content.c.extents).where(
         content.c.id == p("content")

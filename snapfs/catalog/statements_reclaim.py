@@ -225,12 +225,6 @@ def share(b: Any = block, g: Any = segment) -> Any:
     return func.coalesce(end - start, 0)
 
 
-_live_block_of_pack = exists(
-    select(1)
-    .select_from(segment.join(block, block.c.segment_id == segment.c.id))
-    .where(segment.c.pack_id == dead_pack.c.id)
-)
-
 COLLECT: dict[str, Any] = {
     "ORPHANS": select(func.count()).select_from(orphan),
     "ORPHAN_ALL": upsert(orphan)
@@ -272,19 +266,21 @@ COLLECT: dict[str, Any] = {
             exists(select(1).where(_by_content.c.block_id == dead_block.c.id)),
         )
     ),
-    "COLLECT_PACKS": insert(dead_pack).from_select(
-        ["id"],
-        select(segment.c.pack_id)
-        .select_from(segment.join(block, block.c.segment_id == segment.c.id))
-        .where(block.c.id.in_(select(dead_block.c.id)))
-        .distinct(),
-    ),
     "COLLECT_SHARES": select(segment.c.pack_id, func.sum(share()))
     .select_from(block.join(segment, segment.c.id == block.c.segment_id))
     .where(block.c.id.in_(select(dead_block.c.id)))
     .group_by(segment.c.pack_id),
     "COLLECT_BLOCK": delete(block).where(block.c.id.in_(select(dead_block.c.id))),
-    "COLLECT_PACKS_LIVE": delete(dead_pack).where(_live_block_of_pack),
+    "COLLECT_PACKS": insert(dead_pack).from_select(
+        ["id"],
+        select(pack.c.id).where(
+            ~exists(
+                select(1)
+                .select_from(segment.join(block, block.c.segment_id == segment.c.id))
+                .where(segment.c.pack_id == pack.c.id)
+            )
+        ),
+    ),
     "COLLECT_DOOMED": select(pack.c.id, pack.c.name, pack.c.size).where(
         pack.c.id.in_(select(dead_pack.c.id))
     ),

@@ -31,6 +31,9 @@ def put_new(table: Any) -> Any:
 
 
 _put_owner = upsert(owner).values({column.name: bindparam(column.name) for column in owner.c})
+_put_block = upsert(schema.block).values(
+    {column.name: bindparam(column.name) for column in schema.block.c}
+)
 SNAPSHOTS = select(*snapshot.c).order_by(snapshot.c.id)
 
 ALL: dict[str, Any] = {
@@ -140,5 +143,13 @@ ALL: dict[str, Any] = {
             schema.content_block,
         )
     },
+    "PUT_PLACED_BLOCK": _put_block.on_conflict_do_update(
+        index_elements=["id"],
+        set_={
+            "digest": func.coalesce(_put_block.excluded.digest, schema.block.c.digest),
+            "segment_id": _put_block.excluded.segment_id,
+            "offset": _put_block.excluded.offset,
+        },
+    ),
     "ONE": select(literal_column("1")),
 }

@@ -181,6 +181,29 @@ SETTLE: dict[str, Any] = {
         .limit(1)
         .scalar_subquery()
     ),
+    # A new name of a file whose other names have not changed since the head was taken (the link
+    # counts of a head that was rolled back are newer than its names).
+    "SETTLE_LINKED": update(s)
+    .where(and_(s.c.inode.is_(None), linked))
+    .values(
+        inode=select(func.min(inode.c.id))
+        .where(
+            and_(
+                inode.c.ino == s.c.ino,
+                inode.c.nlink > 1,
+                inode.c.kind != DIR,
+                inode.c.kind == s.c.kind,
+                inode.c.root_id == p("root"),
+                case((inode.c.dev == p("old_dev"), p("new_dev")), else_=inode.c.dev) == s.c.dev,
+                inode.c.size == s.c.size,
+                inode.c.mtime_s == s.c.mtime_s,
+                inode.c.mtime_nsec == s.c.mtime_nsec,
+                inode.c.ctime_s == s.c.ctime_s,
+                inode.c.ctime_nsec == s.c.ctime_nsec,
+            )
+        )
+        .scalar_subquery()
+    ),
     "SETTLE_MOVED": update(s)
     .where(and_(s.c.inode.is_(None), s.c.kind.is_not(None), _first_of_group()))
     .values(

@@ -20,6 +20,8 @@ _snapfs() {
         compopt -o nospace
     fi
 }
+# References have @ and : inside a word.
+COMP_WORDBREAKS=${COMP_WORDBREAKS//[@:]/}
 complete -o default -F _snapfs snapfs"""
 _ZSH = """\
 #compdef snapfs

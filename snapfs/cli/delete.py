@@ -93,7 +93,7 @@ need are counted. If a reader holds blocks just now, the next run that writes fr
 A pinned snapshot is never deleted: exit code 1, and nothing was done.""",
     examples=(
         Example("snapfs delete photos@s1", "one snapshot"),
-        Example("snapfs delete s3..latest~10 --dry-run", "what deleting a range would free"),
+        Example("snapfs delete 3..latest~10 --dry-run", "what deleting a range would free"),
     ),
     schemas=("delete/1",),
 )

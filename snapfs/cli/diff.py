@@ -55,7 +55,7 @@ def _compare(arguments: Arguments, invocation: Invocation) -> int:
         printer.finish()
     if arguments.exit_code and printer.count:
         return Exit.FAILED
-    return Exit.DONE
+    return Exit.PARTIAL if printer.unread and not arguments.exit_code else Exit.DONE
 
 
 COMMAND = Command(

@@ -12,6 +12,7 @@ from snapfs.cli.frame.params import argument, flag, literals, option
 from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
+from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
 from snapfs.cli.render.restored import plan_lines, print_plan, print_restored
 from snapfs.errors import Exit, UsageError
@@ -66,6 +67,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         wanted = reference_or_usage(arguments.place)
         stored = states.snapshot(wanted)
+        if arguments.in_place:
+            of_this_host(stored.root, None)
         options = _options(arguments, invocation, states, stored, wanted)
         asks = arguments.in_place and invocation.must_ask(
             yes=arguments.yes, dry_run=arguments.dry_run
@@ -81,7 +84,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             invocation.confirm(plan_lines(stored, plan), "Go on?")
         with invocation.progress() as progress:
             result = restore(repository, stored.root, stored.snapshot, options, progress=progress)
-    print_restored(invocation, stored.root, options, result)
+        print_restored(invocation, repository, stored.root, options, result)
     return Exit.PARTIAL if result.problems else Exit.DONE
 
 

@@ -67,8 +67,12 @@ Checks what the repository says against itself: the catalog's rules, the journal
 share of them.
 
 Damage is named, with each file and snapshot that it touches; everything else still restores. The exit code
-is 3 if there is any. The next `snapfs create` of a directory stores damaged blocks anew where the files
-still have them.""",
+is 3 if there is any.
+
+`snapfs create --checksum` of a directory stores damaged blocks again where the files still have them, and
+all older snapshots are whole again. Without `--checksum` only files that are read anyway are healed, and
+only of packs that are missing or have another size. A pack that no file needs any more is named until the
+next delete removes it; one that still holds other blocks stays.""",
     examples=(
         Example("snapfs verify", "quick, without reading the data"),
         Example("snapfs verify --sample 5%", "every day another twentieth"),

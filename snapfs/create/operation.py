@@ -106,15 +106,21 @@ def _result(
     duration_ns: int,
 ) -> CreateResult:
     counts, totals = taken.captured.counts, taken.captured.totals
+    files, dirs = totals.files, totals.dirs
+    others, size = totals.entries - files - dirs, totals.total_bytes
+    made = taken.snapshot
+    if made is not None:
+        # What could not be read keeps what the snapshot before had of it: the walk did not see that.
+        files, dirs, others, size = made.files, made.dirs, made.others, made.total_bytes
     return CreateResult(
         root=root,
-        snapshot=taken.snapshot,
+        snapshot=made,
         unchanged=taken.unchanged,
         first=taken.first,
-        files=totals.files,
-        dirs=totals.dirs,
-        others=totals.entries - totals.files - totals.dirs,
-        total_bytes=totals.total_bytes,
+        files=files,
+        dirs=dirs,
+        others=others,
+        total_bytes=size,
         new=counts.added,
         changed=counts.modified,
         removed=counts.removed,

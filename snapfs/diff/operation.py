@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from snapfs.capture.capture import capture
-from snapfs.capture.scan import ScanOptions
+from snapfs.capture.seen import ScanOptions
 from snapfs.capture.store import BlockStore
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows

@@ -14,6 +14,7 @@ from snapfs.fs.handles import open_file
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import Kind
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side
 from snapfs.repository.opened import Repository
 
@@ -33,8 +34,8 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
     old_path = change.path if change.old_path is None else change.old_path
     old = _bytes(repository, a, old_path, change.old)
     new = _bytes(repository, b, change.path, change.new)
-    from_name = b"a/" + old_path if change.old is not None else b"/dev/null"
-    to_name = b"b/" + change.path if change.new is not None else b"/dev/null"
+    from_name = _shown(b"a/" + old_path) if change.old is not None else b"/dev/null"
+    to_name = _shown(b"b/" + change.path) if change.new is not None else b"/dev/null"
     if old is None or new is None or b"\0" in old or b"\0" in new:
         yield b"Binary files " + from_name + b" and " + to_name + b" differ\n"
         return
@@ -48,6 +49,11 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
     )
     for line in lines:
         yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _shown(path: bytes) -> bytes:
+    """A path for a header line: nothing in it may drive a terminal or end the line."""
+    return quote(path).encode("utf-8", "surrogateescape")
 
 
 def _bytes(repository: Repository, side: Side, path: bytes, entry: Entry | None) -> bytes | None:

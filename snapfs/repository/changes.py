@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from snapfs import faults
@@ -43,6 +43,7 @@ class Change:
 
 
 def journal(repository: Repository) -> Journal:
+    """The journal of an open repository."""
     return Journal(repository.backend, repository.config.id)
 
 
@@ -82,12 +83,12 @@ def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
 
     ``command`` prefixes the fault points. Raises CatalogBehindError, StorageFullError.
     """
-    heal(repository)
     made = Change()
     before: JournalTail | None = None
     appended = False
     try:
-        with repository.catalog.write() as catalog:
+        with ExitStack() as stack:
+            catalog = _begin(repository, stack)
             before = known_tail(repository)
             yield made
             if made.header is None:
@@ -110,6 +111,18 @@ def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
             with contextlib.suppress(Exception):
                 _take_back(repository, before)
         raise
+
+
+def _begin(repository: Repository, stack: ExitStack) -> Catalog:
+    """Open a write in which catalog and journal agree: another process may have died just now."""
+    while True:
+        heal(repository)
+        inner = ExitStack()
+        catalog = inner.enter_context(repository.catalog.write())
+        if isinstance(journal(repository).verify_tail(known_tail(repository)), Clean):
+            stack.push(inner)
+            return catalog
+        inner.close()
 
 
 def _take_back(repository: Repository, before: JournalTail | None) -> None:

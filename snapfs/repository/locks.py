@@ -13,7 +13,7 @@ import fcntl
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from snapfs.errors import LockedError, RepositoryError
 
@@ -38,6 +38,9 @@ class Locks:
         self._write = write
 
     def _open(self, name: str) -> int:
+        if self._write:
+            with suppress(FileExistsError):
+                os.mkdir("locks", 0o700, dir_fd=self._fd)
         folder = os.open(
             "locks", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._fd
         )

@@ -17,7 +17,7 @@ from typing import Self
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
-from snapfs.errors import NoRepositoryError, RepositoryError
+from snapfs.errors import NoRepositoryError, RepositoryError, SnapfsError
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
@@ -201,6 +201,32 @@ class Repository:
 
 
 def repository_at(path: bytes) -> bool:
-    """Whether a folder is, or was, a repository: such a one never gets an empty new catalog."""
-    names = ("config", "catalog.db", "packs", "journal")
-    return any(os.path.lexists(os.path.join(path, os.fsencode(name))) for name in names)
+    """Whether a folder is, or was, a repository: such a one never gets an empty new catalog.
+
+    One that was not made to its end (no config, nothing in it yet) is none.
+    """
+    if os.path.lexists(os.path.join(path, b"config")):
+        return True
+    for name in (b"packs", b"journal"):
+        try:
+            if os.listdir(os.path.join(path, name)):
+                return True
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            return True
+    return _knows_roots(os.path.join(path, CATALOG))
+
+
+def _knows_roots(path: bytes) -> bool:
+    """Whether a catalog without packs, journal and config still tells of something."""
+    if not os.path.lexists(path):
+        return False
+    try:
+        catalog = Catalog(path, write=False)
+    except SnapfsError:
+        return False
+    try:
+        return bool(rows.roots(catalog))
+    finally:
+        catalog.close()

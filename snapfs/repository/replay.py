@@ -198,6 +198,7 @@ def set_snapshot(
 
 
 def root_to_json(root: Root) -> dict[str, Any]:
+    """A root as a record's header has it."""
     path = None if root.path is None else base64.b64encode(root.path).decode()
     return {
         "id": root.id, "host": root.host, "path": path, "label": root.label,
@@ -206,16 +207,19 @@ def root_to_json(root: Root) -> dict[str, Any]:
 
 
 def root_from_json(value: dict[str, Any]) -> Root:
+    """The reverse of `root_to_json`."""
     path = None if value["path"] is None else base64.b64decode(value["path"])
     return Root(value["id"], value["host"], path, value["label"], value["created_ns"])
 
 
 def snapshot_to_json(snapshot: SnapshotRow) -> dict[str, Any]:
+    """A snapshot as a record's header has it."""
     values = dict(zip(SnapshotRow.__slots__, snapshot.values(), strict=True))
     return {**values, "uid": snapshot.uid.hex(), "tree_digest": snapshot.tree_digest.hex()}
 
 
 def snapshot_from_json(value: dict[str, Any]) -> SnapshotRow:
+    """The reverse of `snapshot_to_json`."""
     return SnapshotRow(**{
         **value,
         "uid": bytes.fromhex(value["uid"]),

@@ -1,7 +1,8 @@
 """The safety snapshot: what is about to be overwritten or deleted is captured first.
 
-It is taken with the rules of the snapshot that is restored: what these leave out is neither overwritten
-nor deleted, everything else is captured, whatever rules stand now.
+It is taken with the rules of the snapshot that is restored, whatever rules stand now: what these leave
+out is not deleted. What the snapshot has is captured even where they would leave it out today (a file
+that has grown too large, a directory that got a marker), for it will be overwritten.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 
 from snapfs.capture.take import TakeOptions, take
-from snapfs.catalog import rows
+from snapfs.catalog import rows, view
 from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
 from snapfs.model.snapshot import Root, Snapshot
@@ -33,6 +34,15 @@ def take_safety(
     kept = rows.snapshot_row(repository.catalog, snapshot.id)
     if kept is None or root.path is None:
         raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    row = rows.root(repository.catalog, root.id)
+    assert row is not None
+
+    def held(path: bytes) -> bool:
+        inode = row.inode_id
+        return inode is not None and (
+            view.lookup(repository.catalog, inode, path, snapshot.id) is not None
+        )
+
     fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         taken = take(
@@ -40,7 +50,7 @@ def take_safety(
             root,
             fd,
             Rules.from_text(kept.rules),
-            TakeOptions(message=f"before restore of {snapshot.name}", tags=(TAG,)),
+            TakeOptions(message=f"before restore of {snapshot.name}", tags=(TAG,), spare=held),
             progress=progress,
         )
     finally:

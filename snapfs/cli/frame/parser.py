@@ -208,6 +208,9 @@ def _assign(arguments: Sequence[Param], reader: _Reader, values: dict[str, Any])
         elif words:
             values[param.field] = _value(param, words.pop(0), param.name)
         if param.required and not values.get(param.field):
-            raise UsageError(f"{param.name} is missing", subject=param.name)
+            name = (
+                param.name if param.name.count("[") == param.name.count("]") else param.name + "]"
+            )
+            raise UsageError(f"{name} is missing", subject=name)
     if words:
         raise UsageError(f"unexpected word {quote_text(words[0])}", subject=words[0])

@@ -102,12 +102,20 @@ class States(Roots):
         return [StoredSide(first.root, snapshot) for snapshot in chain[low : high + 1]]
 
     def _root_of(self, reference: Reference) -> Root:
-        """The root of a reference; a number alone says it itself, for it is unique."""
+        """The root of a reference. Outside every root a number alone says it, for it is unique."""
         point = reference.point
         number = point.number if isinstance(point, Named) else None
         if number is None or reference.root is not None or self.invocation.common.root is not None:
             return self.root(reference.root)
         found = self.repository.snapshot(number)
+        here = self.standing_in()
+        if here is not None and found is not None and found.root_id != here.id:
+            other = next(root for root in self.roots if root.id == found.root_id)
+            raise NotFoundError(
+                f"snapshot {number} is of {other.label}, not of {here.label}",
+                subject=str(number),
+                hint=f"write {other.label}@{number}",
+            )
         if found is None:
             raise NotFoundError(
                 f"no snapshot {number} in {quote(self.repository.path)}", subject=str(number)

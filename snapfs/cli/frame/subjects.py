@@ -23,7 +23,7 @@ def subject_of_create(
     if word is None:
         if not states.roots:
             return new_root(invocation, None, host=host, nested=nested)
-        return _of_this_host(states.root(), host)
+        return of_this_host(states.root(), host)
     labelled = next((root for root in states.roots if root.label == word), None)
     if labelled is None or is_root_path(word) or "/" in word:
         new = new_root(invocation, word, host=host, nested=nested, may_be_gone=_known(states))
@@ -34,7 +34,7 @@ def subject_of_create(
             subject=word,
             hint=f"write ./{word} for the directory, {quote(labelled.path)} for the root",
         )
-    return _of_this_host(labelled, host)
+    return of_this_host(labelled, host)
 
 
 def new_root(
@@ -88,7 +88,8 @@ def _registered(states: States, new: NewRoot) -> Root | None:
     return None
 
 
-def _of_this_host(root: Root, host: str | None) -> Root:
+def of_this_host(root: Root, host: str | None) -> Root:
+    """The root, if its directory is on this host (or ``host``). Raises UsageError."""
     if root.host in {host, host_id()}:
         return root
     raise UsageError(

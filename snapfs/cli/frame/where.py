@@ -39,6 +39,12 @@ def choose(invocation: Invocation) -> Chosen:
     return Chosen(path if path.startswith(b"/") else os.path.join(os.getcwdb(), path), named)
 
 
+def standard_place(invocation: Invocation) -> bytes | None:
+    """Where the repository is if nothing names another, made absolute."""
+    folder = invocation.environment.folder("XDG_DATA_HOME", b".local/share")
+    return None if folder is None else os.path.abspath(os.path.join(folder, b"snapfs/repository"))
+
+
 def open_to_read(invocation: Invocation) -> Repository:
     """The repository, for commands that change nothing."""
     chosen = choose(invocation)
@@ -63,6 +69,15 @@ def open_to_write(invocation: Invocation) -> Repository:
 
 def refuse_missing(invocation: Invocation, chosen: Chosen) -> None:
     """Raises NoRepositoryError with the way out if nothing is there."""
+    try:
+        os.stat(os.path.join(chosen.path, b"config"))
+    except (PermissionError, NotADirectoryError) as error:
+        path = quote(chosen.path)
+        raise RepositoryError(
+            f"{path} cannot be opened as a repository: {error.strerror}", subject=path
+        ) from error
+    except OSError:
+        pass
     if not repository_at(chosen.path):
         raise NoRepositoryError(
             f"no repository at {quote(chosen.path)}",

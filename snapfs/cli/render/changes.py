@@ -87,6 +87,11 @@ class ChangePrinter:
     def count(self) -> int:
         return sum(self._letters.values())
 
+    @property
+    def unread(self) -> bool:
+        """Whether something could not be read."""
+        return self._letters["!"] > 0
+
     def change(self, change: Change) -> None:
         """One difference."""
         self._letters[change.letter] += 1

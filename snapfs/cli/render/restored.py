@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
+from snapfs.cli.frame.where import standard_place
 from snapfs.cli.render.text import Named, reference
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.model.units import format_count, format_duration, format_size
+from snapfs.repository.opened import Repository
 from snapfs.restore import RestoreOptions, RestorePlan, RestoreResult
+from snapfs.tree.listing import stat_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +51,20 @@ def print_plan(invocation: Invocation, stored: StoredSide, plan: RestorePlan) ->
 
 
 def print_restored(
-    invocation: Invocation, root: Root, options: RestoreOptions, result: RestoreResult
+    invocation: Invocation,
+    repository: Repository,
+    root: Root,
+    options: RestoreOptions,
+    result: RestoreResult,
 ) -> None:
     """The summary on stderr, then the command that undoes it on stdout, as the last line."""
     undo = None
     if result.safety is not None:
-        undo = undo_command(invocation, root, result.safety, options.paths)
+        side = StoredSide(root, result.safety)
+        there = all(stat_path(repository, side, path) is not None for path in options.paths)
+        undo = undo_command(
+            invocation, repository.path, root, result.safety, options.paths, all_there=there
+        )
     if invocation.json:
         named = Named(reference(root, result.snapshot), root.label)
         invocation.emit("restore/1", named, result, Undo(undo))
@@ -65,15 +76,23 @@ def print_restored(
 
 
 def undo_command(
-    invocation: Invocation, root: Root, safety: Snapshot, paths: tuple[bytes, ...]
+    invocation: Invocation,
+    repository: bytes,
+    root: Root,
+    safety: Snapshot,
+    paths: tuple[bytes, ...],
+    *,
+    all_there: bool,
 ) -> str:
     """A command line that brings back the state that the safety snapshot holds."""
     place = encode(reference(root, safety))
     words = [b"snapfs"]
-    if invocation.common.repo is not None and "repo" not in invocation.origins:
-        words += [b"-r", encode(invocation.common.repo)]
+    if repository != standard_place(invocation):
+        words += [b"-r", repository]
     words += [b"restore"]
-    if len(paths) == 1 and paths[0]:
+    if not all_there:
+        words += [place]  # what was not there goes with all that the root did not have
+    elif len(paths) == 1 and paths[0]:
         words += [place + b":" + paths[0]]
     else:
         words += [place, *(os.path.join(root.path or b"/", path) for path in paths if path)]

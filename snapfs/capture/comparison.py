@@ -1,0 +1,81 @@
+"""Whether a live entry is what the head has: the rules of ``snapfs-design.7``, CHANGE."""
+
+from __future__ import annotations
+
+import os
+from stat import S_IMODE
+
+from snapfs.capture.seen import (
+    DEVICES,
+    DIR,
+    FILE,
+    OK,
+    RACY_CTIME_NS,
+    RACY_MTIME_NS,
+    SECOND,
+    Known,
+    ScanOptions,
+    signed,
+)
+
+
+class Comparison:
+    """The comparison of one run."""
+
+    def __init__(self, options: ScanOptions, now_ns: int) -> None:
+        """``now_ns`` is the time of the scan."""
+        self._options = options
+        self._now_ns = now_ns
+
+    def same_inode(self, known: Known, st: os.stat_result) -> bool:
+        """Whether the inode number has stayed."""
+        return self._options.ignore_inode or known.ino == signed(st.st_ino)
+
+    def same_shown(self, known: Known, st: os.stat_result) -> bool:
+        """Whether mode, owner and mtime are equal."""
+        return (
+            known.mode == S_IMODE(st.st_mode)
+            and known.uid == st.st_uid
+            and known.gid == st.st_gid
+            and (known.mtime_s, known.mtime_nsec) == divmod(st.st_mtime_ns, SECOND)
+        )
+
+    def same(self, known: Known, st: os.stat_result) -> bool:
+        """Whether nothing that is compared has changed since the head was taken."""
+        options = self._options
+        if known.state != OK or not self.same_shown(known, st):
+            return False
+        if not options.ignore_ctime and (known.ctime_s, known.ctime_nsec) != divmod(
+            st.st_ctime_ns, SECOND
+        ):
+            return False
+        if not self.same_inode(known, st):
+            return False
+        if known.kind == DIR:
+            return True
+        return (
+            known.size == st.st_size
+            and (options.ignore_inode or known.nlink == st.st_nlink)
+            and not (options.checksum and known.kind == FILE)
+            and (known.kind not in DEVICES or known.rdev == signed(st.st_rdev))
+        )
+
+    def racy(self, kind: int, st: os.stat_result) -> bool:
+        """Whether the entry may change once more without its stat telling."""
+        if -RACY_CTIME_NS < self._now_ns - st.st_ctime_ns < RACY_CTIME_NS:
+            return True
+        return kind == FILE and abs(self._now_ns - st.st_mtime_ns) < RACY_MTIME_NS
+
+    def keeps_bytes(self, known: Known, st: os.stat_result) -> bool:
+        """Whether the stat says that neither bytes nor attributes can have changed."""
+        options = self._options
+        return (
+            known.state == OK
+            and known.size == st.st_size
+            and self.same_shown(known, st)
+            and (
+                options.ignore_ctime
+                or (known.ctime_s, known.ctime_nsec) == divmod(st.st_ctime_ns, SECOND)
+            )
+            and not options.checksum
+        )

@@ -1,0 +1,64 @@
+"""The entries of a live directory that count for a snapshot."""
+
+from __future__ import annotations
+
+import os
+import sys
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
+from stat import S_IFMT
+
+from snapfs.fs.matching import DirRules
+from snapfs.fs.temporary import is_temporary
+
+FS_ENCODING = sys.getfilesystemencoding()
+TEMPORARY_START = b".snapfs-tmp-"
+
+
+def sorted_names(fd: int) -> list[bytes]:
+    """All names of an open directory, bytewise. Raises OSError."""
+    return sorted([name.encode(FS_ENCODING, "surrogateescape") for name in os.listdir(fd)])
+
+
+def entries(
+    fd: int,
+    names: Sequence[bytes],
+    rules: DirRules | None,
+    skip: Collection[tuple[int, int]],
+    *,
+    trouble: Callable[[bytes, OSError], None],
+    skipped: Callable[[], None],
+    spare: Callable[[bytes], bool] | None = None,
+) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Those that no rule leaves out, with their stat; what vanishes meanwhile is passed over.
+
+    ``skip`` are (dev, ino) of directories that are never captured: ``skipped`` is told of one.
+    ``spare`` keeps a name that a rule leaves out.
+    """
+    lstat = os.lstat
+    for name in names:
+        try:
+            st = lstat(name, dir_fd=fd)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            trouble(name, error)
+            continue
+        if name.startswith(TEMPORARY_START) and is_temporary(name):
+            continue
+        if rules is not None:
+            is_dir = S_IFMT(st.st_mode) == 0o040000
+            is_file = S_IFMT(st.st_mode) == 0o100000
+            left_out = rules.excluded(name, is_dir, st.st_size if is_file else 0)
+            if left_out and not (spare is not None and spare(name)):
+                continue
+        if skip and (st.st_dev, st.st_ino) in skip:
+            skipped()
+            continue
+        yield name, st
+
+
+def has_temporary(names: Sequence[bytes]) -> bool:
+    """Whether one of the sorted names could be a temporary file of a restore."""
+    at = bisect_left(names, TEMPORARY_START)
+    return at < len(names) and names[at].startswith(TEMPORARY_START)

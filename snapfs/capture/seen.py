@@ -1,0 +1,146 @@
+"""What a walk knows of entries: from the head, from the live directory, and how to compare them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from stat import S_IMODE
+from typing import Any, NamedTuple
+
+from snapfs.fs.matching import DirRules
+from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
+
+FILE, DIR, SYMLINK = int(Kind.FILE), int(Kind.DIR), int(Kind.SYMLINK)
+OK, UNREAD, RACY = int(State.OK), int(State.UNREAD), int(State.RACY)
+DEVICES = (int(Kind.CHAR), int(Kind.BLOCK))
+SECOND = 1_000_000_000
+RACY_MTIME_NS = 60 * SECOND
+"""A store through a map may reach the file, and its times, as late as this."""
+RACY_CTIME_NS = 2_500_000_000
+"""Coarsest clock of a filesystem (2 s), and the time of the scan itself."""
+KINDS = {fmt: int(kind) for fmt, kind in KIND_OF_FORMAT.items()}
+
+
+class Known(NamedTuple):
+    """A child as the head has it (``SCAN_CHILDREN``)."""
+
+    name: bytes
+    inode: int
+    kind: int
+    mode: int
+    uid: int
+    gid: int
+    size: int
+    mtime_s: int
+    mtime_nsec: int
+    ctime_s: int
+    ctime_nsec: int
+    ino: int
+    nlink: int
+    rdev: int
+    state: int
+    content: int | None
+    dev: int
+    fingerprint: int | None
+    tree_digest: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanOptions:
+    """How a walk compares. The default is every stat field that a change must move."""
+
+    one_file_system: bool = False
+    ignore_ctime: bool = False
+    ignore_inode: bool = False
+    checksum: bool = False
+    skip: frozenset[tuple[int, int]] = frozenset()
+    """(dev, ino) of directories never captured: the repository."""
+    spare: Callable[[bytes], bool] | None = None
+    """says of a path that a rule leaves out that it is wanted all the same"""
+    foreign: frozenset[bytes] = frozenset()
+    """paths from the root of snapfs' own mounts."""
+
+    @property
+    def relaxed(self) -> bool:
+        return self.ignore_ctime or self.ignore_inode
+
+
+@dataclass(slots=True)
+class ScanTotals:
+    """What the walk saw. Sizes in bytes."""
+
+    entries: int = 0
+    files: int = 0
+    dirs: int = 0
+    total_bytes: int = 0
+    to_read: int = 0
+    to_read_bytes: int = 0
+    next_seq: int = 1
+    root_dev: int = 0
+    old_root_dev: int = 0
+    repository_seen: bool = False
+
+    def count(self, st: os.stat_result) -> None:
+        """One entry more."""
+        self.entries += 1
+        fmt = st.st_mode & 0o170000
+        if fmt == 0o100000:
+            self.files += 1
+            self.total_bytes += st.st_size
+        elif fmt == 0o040000:
+            self.dirs += 1
+
+    def see_repository(self) -> None:
+        """The repository lies inside the tree."""
+        self.repository_seen = True
+
+
+class Frame:
+    """A directory the walk stands in."""
+
+    __slots__ = (
+        "above_rules", "by_kind", "by_name", "dirty", "fingerprint", "has_path", "high", "inode", "known",
+        "low", "name", "parent", "refresh", "rules", "seq", "st", "state", "todo",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.name: bytes | None = None
+        self.parent: int | None = None
+        self.inode: int | None = None  # the catalog's id, if it is settled already
+        self.by_name: int | None = None
+        self.by_kind: int | None = None
+        self.known: Known | None = None
+        self.seq = 0
+        self.st: os.stat_result = None  # type: ignore[assignment]
+        self.rules: DirRules | None = None
+        self.above_rules: DirRules | None = None
+        self.state = OK
+        self.dirty = False
+        self.refresh = False
+        self.has_path = False
+        self.fingerprint: int | None = None
+        self.low: int | None = None
+        self.high: int | None = None
+        self.todo: Iterator[tuple[Any, ...]] = iter(())
+
+    @property
+    def key(self) -> int:
+        """What children name as their parent."""
+        return -self.seq if self.inode is None else self.inode
+
+
+def known_directory(name: bytes, st: os.stat_result, row: tuple[Any, ...]) -> Known:
+    """A directory whose stat the fingerprint of its parent has confirmed."""
+    mtime_s, mtime_nsec = divmod(st.st_mtime_ns, SECOND)
+    ctime_s, ctime_nsec = divmod(st.st_ctime_ns, SECOND)
+    return Known(
+        name, row[0], DIR, S_IMODE(st.st_mode), st.st_uid, st.st_gid, 0, mtime_s, mtime_nsec,
+        ctime_s, ctime_nsec, signed(st.st_ino), st.st_nlink, 0, row[2], None,
+        signed(st.st_dev), row[1], None,
+    )  # fmt: skip
+
+
+def signed(value: int) -> int:
+    """Unsigned 64-bit numbers are stored as signed ones."""
+    return value - (1 << 64) if value >= 1 << 63 else value

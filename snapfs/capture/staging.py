@@ -1,0 +1,202 @@
+"""Buffers between a walk and the stage: rows are made here and put in by the thousand."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from stat import S_IMODE
+from typing import Any
+
+from snapfs.capture.comparison import Comparison
+from snapfs.capture.seen import (
+    DEVICES,
+    DIR,
+    FILE,
+    KINDS,
+    OK,
+    RACY,
+    SECOND,
+    SYMLINK,
+    UNREAD,
+    Frame,
+    Known,
+    ScanTotals,
+    signed,
+)
+from snapfs.catalog.stage import Lost, Stage
+from snapfs.fs.dirstack import DirStack
+from snapfs.fs.handles import proc_child
+from snapfs.fs.inodeflags import get_flags
+from snapfs.fs.xattrs import read_xattrs
+from snapfs.progress import Problem, Progress
+from snapfs.tree.state import join
+
+FLUSH_ROWS = 8192
+
+
+class Staging:
+    """Makes the rows of one walk."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        totals: ScanTotals,
+        comparison: Comparison,
+        progress: Progress,
+        on_staged: Callable[[int], None] | None,
+    ) -> None:
+        """``on_staged`` is told how many files are staged to be read, whenever some went in."""
+        self._stage = stage
+        self.totals = totals
+        self._comparison = comparison
+        self._progress = progress
+        self._on_staged = on_staged
+        self.files: list[tuple[Any, ...]] = []
+        """rows of ``STAGE_FILE``, filled by the walk itself"""
+        self._rows: list[tuple[Any, ...]] = []
+        self._lost: list[Lost] = []
+        self._paths: list[tuple[int, bytes]] = []
+        self._post = 0
+
+    def leaf(
+        self,
+        frame: Frame,
+        stack: DirStack,
+        name: bytes,
+        st: os.stat_result,
+        seq: int,
+        inode: int | None,
+        known: Known | None,
+    ) -> int:
+        """Stage a name in ``frame`` that is no directory; returns its state."""
+        parent, fd = frame.key, stack.fd
+        mode = st.st_mode
+        kind = KINDS.get(mode & 0o170000, 0)
+        mtime_s, mtime_nsec = divmod(st.st_mtime_ns, SECOND)
+        ctime_s, ctime_nsec = divmod(st.st_ctime_ns, SECOND)
+        state = RACY if self._comparison.racy(kind, st) else OK
+        target: bytes | None = None
+        content: int | None = None
+        need = 0
+        xattr = b""
+        attr: int | None = None
+        size = st.st_size
+        by_name = None if known is None else known.inode
+        by_kind = None if known is None else known.kind
+        if kind == FILE:
+            if (
+                known is not None
+                and inode == known.inode
+                and self._comparison.keeps_bytes(known, st)
+            ):
+                content = known.content
+            else:
+                need = 1
+                self.path(frame, stack)
+                self.totals.to_read += 1
+                self.totals.to_read_bytes += size
+                attr = self._stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, b"")
+        else:
+            size = 0
+            try:
+                if kind == SYMLINK:
+                    target = os.readlink(name, dir_fd=fd)
+                xattr = read_xattrs(proc_child(fd, name))
+            except OSError as error:
+                if error.errno not in (errno.ENOENT, errno.EINVAL):
+                    self.problem(join(stack.path(), name), error.errno or 0, "cannot be read")
+                state = UNREAD
+            attr = self._stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, xattr)
+        self._rows.append((
+            seq, parent, parent, name, inode,
+            1 if by_name is None or by_name != inode else 0, 1, by_name, by_kind,
+            None, None, None, need, kind, attr, size, mtime_s, mtime_nsec,
+            signed(st.st_rdev) if kind in DEVICES else 0, target, content, state,
+            ctime_s, ctime_nsec, signed(st.st_dev), signed(st.st_ino), st.st_nlink, None,
+        ))  # fmt: skip
+        if len(self._rows) >= FLUSH_ROWS:
+            self.flush()
+        return state
+
+    def directory(self, frame: Frame, stack: DirStack, above: Frame | None) -> None:
+        """Stage the row of a directory, when everything below it is known."""
+        st = frame.st
+        mtime_s, mtime_nsec = divmod(st.st_mtime_ns, SECOND)
+        ctime_s, ctime_nsec = divmod(st.st_ctime_ns, SECOND)
+        state = frame.state
+        if state == OK and self._comparison.racy(DIR, st):
+            state = RACY
+        xattr = b""
+        flags = 0
+        fd = stack.fd
+        try:
+            if frame.state == UNREAD:
+                xattr = read_xattrs(proc_child(fd, frame.name or b"."))
+            else:
+                xattr = read_xattrs(fd)
+                flags = get_flags(fd)
+        except OSError as error:
+            self.problem(stack.path(), error.errno or 0, "attributes cannot be read")
+        seq = frame.seq or self.take()
+        inode = frame.inode
+        if inode is None and self._stage.first:
+            inode = -seq
+        self._post += 1
+        self._rows.append((
+            seq, None, frame.parent, frame.name, inode,
+            0 if frame.name is None or frame.by_name == inode else 1,
+            1, frame.by_name, frame.by_kind, self._post, frame.low, frame.high, 0, DIR,
+            self._stage.attr(S_IMODE(st.st_mode), st.st_uid, st.st_gid, flags, xattr),
+            0, mtime_s, mtime_nsec, 0, None, None, state, ctime_s, ctime_nsec,
+            signed(st.st_dev), signed(st.st_ino), st.st_nlink,
+            frame.fingerprint if state != UNREAD else None,
+        ))  # fmt: skip
+        if state != OK and above is not None:
+            above.fingerprint = None
+            above.refresh = True
+        if len(self._rows) >= FLUSH_ROWS:
+            self.flush()
+
+    def path(self, frame: Frame, stack: DirStack) -> None:
+        """Keep where a directory is whose files are to be read."""
+        if not frame.has_path:
+            frame.has_path = True
+            self._paths.append((frame.key, stack.path()))
+
+    def lose(self, parent: int, known: Known) -> None:
+        """A name of the head is not there, or is something else."""
+        dev = known.dev
+        if dev == self.totals.old_root_dev:
+            dev = self.totals.root_dev
+        self._lost.append(Lost(parent, known.name, known.inode, known.kind, dev, known.ino))
+        if len(self._lost) >= FLUSH_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Put what is buffered into the stage."""
+        if self._paths:
+            self._stage.put_paths(self._paths)
+            self._paths = []
+        if self._rows:
+            self._stage.put_rows(self._rows)
+            self._rows = []
+        if self.files:
+            self._stage.put_files(self.files)
+            self.files = []
+            if self._on_staged is not None:
+                self._on_staged(self.totals.to_read)
+        if self._lost:
+            self._stage.put_lost(self._lost)
+            self._lost = []
+
+    def take(self) -> int:
+        """The next row's number."""
+        seq = self.totals.next_seq
+        self.totals.next_seq = seq + 1
+        return seq
+
+    def problem(self, path: bytes, number: int, what: str) -> None:
+        """An entry could not be captured whole."""
+        self._stage.put_problem(path, number, what)
+        self._progress.problem(Problem(path, number, what))
