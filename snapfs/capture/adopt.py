@@ -20,7 +20,7 @@ from snapfs.fs.syscalls import sync_filesystem
 from snapfs.repository.changes import change
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.storage.contract import is_temporary
+from snapfs.storage.contract import MissingObjectError, is_temporary
 
 
 def remove_unfinished(repository: Repository, root_id: int) -> None:
@@ -28,6 +28,13 @@ def remove_unfinished(repository: Repository, root_id: int) -> None:
     for name in repository.backend.names("packs"):
         if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
             repository.backend.remove(f"packs/{name}")
+    left = [name for name in repository.backend.names("journal") if is_temporary(name)]
+    if left:
+        # A journal file is begun inside a write: whoever holds one knows that its maker is dead.
+        with repository.catalog.write():
+            for name in left:
+                with suppress(MissingObjectError):
+                    repository.backend.remove(f"journal/{name}")
 
 
 def give_back(repository: Repository, root_id: int) -> None:

@@ -50,6 +50,7 @@ class Differ:
         self._paths_b = Paths(b, root_inode)
         self._found: dict[bytes, Change] = {}
         self._moved_from: set[bytes] = set()
+        self._moved_to: set[bytes] = set()
 
     def run(self, names: Iterable[Key], inodes: Iterable[int]) -> list[Change]:
         """The changes among these keys, in byte order of their paths."""
@@ -79,6 +80,21 @@ class Differ:
         self._links(gone, come)
         return [self._found[path] for path in sorted(self._found)]
 
+    def inverted(self) -> list[Change]:
+        """What `run` found, the other way round: from ``b`` to ``a``."""
+        turned = [self._invert(change) for change in self._found.values()]
+        return sorted(turned, key=lambda one: one.path)
+
+    def _invert(self, change: Change) -> Change:
+        old, new = change.new, change.old
+        if new is None:
+            return Change("-", change.path, None, (), old, None)
+        if old is None:
+            return self._new(change.path, new)
+        if change.old_path is not None:
+            return Change("R", change.old_path, change.path, change.what, old, new)
+        return self._changed(self._came_from(change.path), change.what, old, new)
+
     # --- moves ---------------------------------------------------------------------------------
 
     def _moves(self, gone: dict[bytes, int], come: dict[bytes, int]) -> None:
@@ -97,6 +113,7 @@ class Differ:
             if before is None or after is None or not self._agree(before, after):
                 continue
             self._moved_from.add(old)
+            self._moved_to.add(path)
             what = differences(before, after)
             self._found[path] = Change("R", path, old, what, before, after)
 
@@ -144,18 +161,17 @@ class Differ:
             return
         self._found[path] = Change("-", path, None, (), entry, None)
         if entry.kind == Kind.DIR:
-            for below, child in walk(self._a, entry.inode, path):
-                if below not in self._found and below not in self._moved_from:
-                    now = lookup(self._b, self._root, below)
-                    if now is None:
-                        self._found[below] = Change("-", below, None, (), child, None)
+            # What has moved away takes along all below it.
+            for below, child in walk(self._a, entry.inode, path, stop=self._moved_from):
+                if below not in self._found and lookup(self._b, self._root, below) is None:
+                    self._found[below] = Change("-", below, None, (), child, None)
 
     def _added(self, path: bytes, entry: Entry) -> None:
         if path in self._found:
             return
         self._found[path] = self._new(path, entry)
         if entry.kind == Kind.DIR:
-            for below, child in walk(self._b, entry.inode, path):
+            for below, child in walk(self._b, entry.inode, path, stop=self._moved_to):
                 if below not in self._found and lookup(self._a, self._root, below) is None:
                     self._found[below] = self._new(below, child)
 
@@ -184,7 +200,11 @@ class Differ:
                     self._added(below, two)
                 elif two is None and one is not None:
                     self._removed(below, one)
-                elif one is not None and two is not None and one.inode != two.inode:
+                elif (
+                    one is not None
+                    and two is not None
+                    and (one.inode != two.inode or one.kind != Kind.DIR)
+                ):
                     todo.append((below, one, two))
 
     @staticmethod
@@ -217,7 +237,20 @@ class Differ:
         for name, path in self._paths_b.of_inode(inode):
             if path in self._found or self._a.child(name.parent, name.name) != inode:
                 continue
+            if self._paths_a.of_name(name.parent, name.name) != self._came_from(path):
+                continue  # a directory above took another's place: compared path by path
             self._found[path] = self._changed(path, what, before, after)
+
+    def _came_from(self, path: bytes) -> bytes:
+        """Where a path was before the moves that are reported."""
+        above = path
+        while above:
+            if above in self._moved_to:
+                old = self._found[above].old_path
+                assert old is not None
+                return old + path[len(above) :]
+            above = above.rpartition(b"/")[0]
+        return path
 
     # --- hard links ----------------------------------------------------------------------------
 
@@ -260,20 +293,3 @@ class Differ:
 def _sure(entry: Entry | None) -> Entry:
     assert entry is not None
     return entry
-
-
-def invert(changes: Iterable[Change]) -> list[Change]:
-    """The changes the other way round."""
-    letters = {"+": "-", "-": "+"}
-    turned = [
-        Change(
-            letters.get(one.letter, one.letter),
-            one.path if one.old_path is None else one.old_path,
-            None if one.old_path is None else one.path,
-            one.what,
-            one.new,
-            one.old,
-        )
-        for one in changes
-    ]
-    return sorted(turned, key=lambda one: one.path)

@@ -17,7 +17,7 @@ from snapfs.capture.seen import ScanOptions
 from snapfs.capture.store import BlockStore
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
-from snapfs.diff.changes import Change, Differ, Key, invert
+from snapfs.diff.changes import Change, Differ, Key
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import Rules
@@ -58,9 +58,8 @@ def diff(
     if isinstance(a, LiveSide) or isinstance(b, LiveSide):
         stored = b if isinstance(a, LiveSide) else a
         assert isinstance(stored, StoredSide)
-        changes = _against_live(repository, stored, options, progress)
-        if isinstance(a, LiveSide):
-            changes = invert(changes)
+        inverted = isinstance(a, LiveSide)
+        changes = _against_live(repository, stored, options, progress, inverted=inverted)
     else:
         changes = _between(repository, a, b)
     return (one for one in changes if _wanted(one, options))
@@ -101,12 +100,18 @@ def _between(repository: Repository, a: StoredSide, b: StoredSide) -> list[Chang
         names: list[Key] = catalog.execute(sql.CHANGED_NAMES, params).fetchall()
         inodes = [found[0] for found in catalog.execute(sql.CHANGED_INODES, params)]
         old = StoredState(catalog, older.snapshot.id)
-        changes = Differ(old, StoredState(catalog, at), row.inode_id).run(names, inodes)
-    return changes if older is a else invert(changes)
+        differ = Differ(old, StoredState(catalog, at), row.inode_id)
+        changes = differ.run(names, inodes)
+        return changes if older is a else differ.inverted()
 
 
 def _against_live(
-    repository: Repository, stored: StoredSide, options: DiffOptions, progress: Progress
+    repository: Repository,
+    stored: StoredSide,
+    options: DiffOptions,
+    progress: Progress,
+    *,
+    inverted: bool,
 ) -> list[Change]:
     catalog = repository.catalog
     row = rows.root(catalog, stored.root.id)
@@ -134,7 +139,9 @@ def _against_live(
             )
             at = None if stored.snapshot.id == row.head_id else stored.snapshot.id
             old: State = StoredState(catalog, at)
-            return Differ(old, StagedState(catalog), row.inode_id).run(names, inodes)
+            differ = Differ(old, StagedState(catalog), row.inode_id)
+            changes = differ.run(names, inodes)
+            return differ.inverted() if inverted else changes
 
 
 def stage_live(

@@ -6,7 +6,7 @@ to be shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Protocol
 
 from snapfs.catalog import compiled as sql
@@ -155,8 +155,10 @@ def lookup(state: State, root_inode: int, path: bytes) -> int | None:
     return at
 
 
-def walk(state: State, inode: int, path: bytes) -> Iterator[tuple[bytes, Entry]]:
-    """Everything below a directory, parents first, by name."""
+def walk(
+    state: State, inode: int, path: bytes, *, stop: Container[bytes] = ()
+) -> Iterator[tuple[bytes, Entry]]:
+    """Everything below a directory, parents first, by name, but for ``stop`` and what is below."""
     stack = [(path, iter(state.children(inode)))]
     while stack:
         above, entries = stack[-1]
@@ -165,6 +167,8 @@ def walk(state: State, inode: int, path: bytes) -> Iterator[tuple[bytes, Entry]]
             stack.pop()
             continue
         here = join(above, entry.name)
+        if here in stop:
+            continue
         yield here, entry
         if entry.kind == Kind.DIR:
             stack.append((here, iter(state.children(entry.inode))))

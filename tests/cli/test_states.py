@@ -246,7 +246,7 @@ def shown(pair: object) -> str:
         (["../photos/f"], "photos@s3", "photos@. by s3", [b"f"]),
         (["inner@s1", "t2"], "inner@s1", "inner@t2", []),
         (["s1", "inner@t2"], "photos@s1", "inner@t2", []),
-        (["2", "5"], "photos@s2", "inner@t2", []),
+        (["2", "inner@5"], "photos@s2", "inner@t2", []),
         (["latest~1", "latest", "f"], "photos@s2", "photos@s3", [b"f"]),
         (["1970-01-01", "latest"], "photos@s1", "photos@s3", []),
     ],

@@ -123,7 +123,7 @@ def test_a_lock_dies_with_its_process(how: signal.Signals, past: History) -> Non
     process = stopped_at(past, "create.packs-durable", "create", past.tree, "--name", "dead")
     process.send_signal(how)
     process.send_signal(signal.SIGCONT)
-    process.wait()
+    process.communicate()
     past.change()
     past.snapfs("create", past.tree, "--name", "at-once", "--lock-wait", "0s", cwd=past.tree)
 
@@ -156,7 +156,8 @@ def test_readers_during_create_and_delete(past: History) -> None:
         assert_same(past.states["s2"], survey(target))
         unlock_and_remove(target)
         rounds += 1
-    assert writer.wait() == 0, writer.stderr.read() if writer.stderr else ""
+    _, errors = writer.communicate()
+    assert writer.returncode == 0, errors
     assert rounds >= 2
     past.snapfs.verify(cwd=past.tree)
 

@@ -18,12 +18,12 @@ MOMENTS = 14
 
 def kill_after(past: History, delay_s: float, *words: Argument) -> bool:
     """Kill the parent of a started command after so many seconds; False if it was done before."""
-    process = past.snapfs.start(*words, cwd=past.tree, stdout=subprocess.DEVNULL)
-    time.sleep(delay_s)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert process.stderr is not None
-    assert b"Traceback" not in process.stderr.read()
+    with past.snapfs.start(*words, cwd=past.tree, stdout=subprocess.DEVNULL) as process:
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        assert process.stderr is not None
+        assert b"Traceback" not in process.stderr.read()
     return process.returncode == -signal.SIGKILL
 
 
