@@ -26,6 +26,7 @@ from snapfs.capture.seen import (
     RACY_MTIME_NS,
     SECOND,
     UNREAD,
+    Confirmed,
     Frame,
     Known,
     ScanOptions,
@@ -93,6 +94,7 @@ class Scanner:
         top.st = st
         top.inode = root_inode
         top.known = root_known
+        top.stored = None if root_known is None else root_known.fingerprint
         top.seq = self._staging.take()
         self.totals.count(st)
         self._directories = HeadDirectories(self.catalog, root_inode)
@@ -114,6 +116,8 @@ class Scanner:
         try:
             fd = self._stack.push(name)
         except OSError as error:
+            if type(known) is Confirmed:
+                known = known_directory(name, st, known)
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 self._vanished(above, known, seq)
                 return
@@ -122,12 +126,20 @@ class Scanner:
         frame = Frame()
         frame.name = name
         frame.parent = above.key
-        frame.st = os.fstat(fd)
-        if known is not None:
-            frame.by_name, frame.by_kind = known[1], known[2]
-            if seq == 0:
-                frame.inode = known[1]
-            frame.known = known
+        if type(known) is Confirmed:
+            frame.st = st
+            frame.inode = frame.by_name = known.inode
+            frame.by_kind = DIR
+            frame.stored = known.fingerprint
+            frame.confirmed = known.state == OK
+        else:
+            frame.st = os.fstat(fd)
+            if known is not None:
+                frame.by_name, frame.by_kind = known.inode, known.kind
+                if seq == 0:
+                    frame.inode = known.inode
+                frame.known = known
+                frame.stored = known.fingerprint
         frame.seq = seq
         frame.above_rules = above.rules
         self._frames.append(frame)
@@ -161,7 +173,10 @@ class Scanner:
         try:
             names = sorted_names(fd)
         except OSError as error:
-            self._unlisted(frame, error)
+            path = self._stack.path()
+            self._staging.problem(path, error.errno or 0, "directory cannot be listed")
+            frame.state = UNREAD
+            frame.dirty = True
             return
         if frame.name is None:
             frame.rules = self.matcher.top(fd, names)
@@ -274,7 +289,7 @@ class Scanner:
 
     def _compare(self, frame: Frame, fd: int, names: list[bytes]) -> None:
         """A directory that the head has: see whether any child could have changed."""
-        stored = frame.known.fingerprint if frame.known is not None else None
+        stored = frame.stored
         if not (self.options.relaxed or self.options.checksum):
             seen = None
             if frame.rules is None and len(names) <= SLICE and not has_temporary(names):
@@ -319,7 +334,7 @@ class Scanner:
                     frame.fingerprint = None
                     frame.refresh = True
                     continue
-                below.append((name, 0, known_directory(name, st, row), st))
+                below.append((name, 0, Confirmed(*row), st))
             frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
@@ -378,7 +393,7 @@ class Scanner:
     def _check_own(self, frame: Frame) -> None:
         """Whether the attributes of a known directory itself have changed."""
         known = frame.known
-        if known is None or not self._comparison.same(known, frame.st):
+        if not frame.confirmed and (known is None or not self._comparison.same(known, frame.st)):
             # Also where only ctime moved: what is read again then may show a change.
             frame.refresh = frame.dirty = True
 
@@ -413,8 +428,3 @@ class Scanner:
         self._staging.problem(path, error.errno or 0, "directory cannot be opened")
         above.dirty = True
         self._staging.directory(frame, self._stack, self._frames[-1] if self._frames else None)
-
-    def _unlisted(self, frame: Frame, error: OSError) -> None:
-        self._staging.problem(self._stack.path(), error.errno or 0, "directory cannot be listed")
-        frame.state = UNREAD
-        frame.dirty = True

@@ -46,6 +46,14 @@ class Known(NamedTuple):
     tree_digest: bytes | None
 
 
+class Confirmed(NamedTuple):
+    """A directory of the head whose own stat the fingerprint of its parent has confirmed."""
+
+    inode: int
+    fingerprint: int | None
+    state: int
+
+
 @dataclass(frozen=True, slots=True)
 class ScanOptions:
     """How a walk compares. The default is every stat field that a change must move."""
@@ -100,8 +108,9 @@ class Frame:
     """A directory the walk stands in."""
 
     __slots__ = (
-        "above_rules", "by_kind", "by_name", "dirty", "fingerprint", "has_path", "high", "inode", "known",
-        "low", "name", "parent", "refresh", "rules", "seq", "st", "state", "todo",
+        "above_rules", "by_kind", "by_name", "confirmed", "dirty", "fingerprint", "has_path",
+        "high", "inode", "known", "low", "name", "parent", "refresh", "rules", "seq", "st", "state",
+        "stored", "todo",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -111,6 +120,8 @@ class Frame:
         self.by_name: int | None = None
         self.by_kind: int | None = None
         self.known: Known | None = None
+        self.stored: int | None = None  # the head's fingerprint
+        self.confirmed = False  # its own stat needs no look any more
         self.seq = 0
         self.st: os.stat_result = None  # type: ignore[assignment]
         self.rules: DirRules | None = None
@@ -130,14 +141,14 @@ class Frame:
         return -self.seq if self.inode is None else self.inode
 
 
-def known_directory(name: bytes, st: os.stat_result, row: tuple[Any, ...]) -> Known:
+def known_directory(name: bytes, st: os.stat_result, row: Confirmed) -> Known:
     """A directory whose stat the fingerprint of its parent has confirmed."""
     mtime_s, mtime_nsec = divmod(st.st_mtime_ns, SECOND)
     ctime_s, ctime_nsec = divmod(st.st_ctime_ns, SECOND)
     return Known(
-        name, row[0], DIR, S_IMODE(st.st_mode), st.st_uid, st.st_gid, 0, mtime_s, mtime_nsec,
-        ctime_s, ctime_nsec, signed(st.st_ino), st.st_nlink, 0, row[2], None,
-        signed(st.st_dev), row[1], None,
+        name, row.inode, DIR, S_IMODE(st.st_mode), st.st_uid, st.st_gid, 0, mtime_s, mtime_nsec,
+        ctime_s, ctime_nsec, signed(st.st_ino), st.st_nlink, 0, row.state, None,
+        signed(st.st_dev), row.fingerprint, None,
     )  # fmt: skip
 
 

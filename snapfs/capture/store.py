@@ -25,7 +25,7 @@ from snapfs.storage.files import FileBackend
 from snapfs.workers import Question, Worker, ready
 
 WORKERS = 2
-WINDOW_FILES = 64 * 1024
+WINDOW_FILES = 32 * 1024
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1024
 QUEUED = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 
 from snapfs.cli.frame import signals
@@ -14,6 +15,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             # Loaded here, because a signal may arrive while modules are imported.
             from snapfs.cli.frame.dispatch import run
 
+            # Rows by the hundred thousand are no cycles: looking for some took a tenth of a run.
+            gc.set_threshold(50_000, 20, 100)
             return run(argv)
     except signals.Interrupted as interrupted:
         return interrupted.exit_code

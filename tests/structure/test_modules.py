@@ -53,7 +53,7 @@ def test_module(module: Path) -> None:
         )
     assert module.stem not in BANNED_WORDS, "a module is named after what it holds"
     if str(module.relative_to(PACKAGE)) not in GENERATED:
-        assert text.count("\n") <= 420, "look for the second reason to change, and split there"
+        assert text.count("\n") <= 440, "look for the second reason to change, and split there"
     if text.strip():
         assert ast.get_docstring(tree), "a module opens with what it holds and why it is right"
 
