@@ -83,7 +83,11 @@ def test_delete_is_killed(point: str, victims: tuple[str, ...], past: History) -
     kill_at(past, point, "delete", *victims, "--yes")
     visible = past.listed()
     assert visible in (others, ["s0", "s1", "s2"])
-    if point.partition(":")[0] in ("delete.committed", "delete.rows-collected", "delete.pack-removed"):
+    if point.partition(":")[0] in (
+        "delete.committed",
+        "delete.rows-collected",
+        "delete.pack-removed",
+    ):
         assert visible == others
     for name in visible:
         past.check_one(name)
