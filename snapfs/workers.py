@@ -48,6 +48,8 @@ class Worker:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno(), *pass_fds],
                 close_fds=True,
+                # A Ctrl-C at the terminal is the parent's: it ends the worker by closing the pipe.
+                process_group=0,
             )
         self.connection = Connection(ours.detach())
         self.pending = 0

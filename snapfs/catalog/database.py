@@ -309,5 +309,9 @@ class Catalog:
         self._db.execute("PRAGMA incremental_vacuum").fetchall()
 
     def checkpoint(self) -> None:
-        """Merge the WAL into the file and cut it, as far as readers allow."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        """Merge the WAL into the file and cut it, as far as readers allow; waits for nobody."""
+        self._db.execute("PRAGMA busy_timeout=0").fetchall()
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_S * 1000)}").fetchall()

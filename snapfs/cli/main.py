@@ -16,7 +16,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             from snapfs.cli.frame.dispatch import run
 
             # Rows by the hundred thousand are no cycles: looking for some took a tenth of a run.
-            gc.set_threshold(50_000, 20, 100)
+            if argv is None:
+                gc.set_threshold(50_000, 20, 100)
             return run(argv)
     except signals.Interrupted as interrupted:
         return interrupted.exit_code

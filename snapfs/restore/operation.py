@@ -113,6 +113,13 @@ def _target(root: Root, options: RestoreOptions) -> bytes:
     if options.in_place:
         if root.path is None:
             raise UsageError(f"{root.label} is a stream without a directory", hint="give --to DIR")
+        if os.path.realpath(root.path) != root.path:
+            name = os.fsdecode(root.path)
+            raise UsageError(
+                f"{name} leads through a symlink by now",
+                subject=name,
+                hint=f"snapfs roots move {root.label} DIR says where it is, or give --to DIR",
+            )
         return root.path
     if options.to is None:
         raise UsageError("restore needs a target", hint="give --to DIR or --in-place")

@@ -210,7 +210,7 @@ def test_in_place_is_undone_by_the_last_line(snapfs: Program, tree: Path) -> Non
     assert (tree / "f").read_bytes() == b"first"
     undo = (done.lines or done.errors.splitlines())[-1]
     words = undo.split()
-    assert words[words.index("snapfs") + 1] in ("restore", "revert"), undo
+    assert "restore" in words, undo
     arguments = words[words.index("snapfs") + 1 :]
     snapfs(*arguments, *([] if "--yes" in arguments or "-y" in arguments else ["--yes"]), cwd=tree)
     assert_same(state, survey(tree))

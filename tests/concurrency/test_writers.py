@@ -14,6 +14,8 @@ from tests.harness.history import History
 from tests.harness.program import PROGRAM
 from tests.harness.trees import assert_same, survey, unlock_and_remove
 
+WAIT = ("--lock-wait", "2min")
+
 
 def stopped_at(past: History, point: str, *words: str | Path) -> subprocess.Popen[bytes]:
     """A command that stands still at ``point``, with its locks."""
@@ -31,7 +33,7 @@ def go_on(past: History, process: subprocess.Popen[bytes]) -> None:
 def test_case_51_two_creates_of_one_root(past: History) -> None:
     state = past.change()
     both = [
-        past.snapfs.start("create", past.tree, "--name", name, cwd=past.tree)
+        past.snapfs.start("create", past.tree, "--name", name, *WAIT, cwd=past.tree)
         for name in ("one", "two")
     ]
     for process in both:
@@ -45,7 +47,8 @@ def test_case_51_two_creates_of_one_root(past: History) -> None:
 def test_case_51_the_same_name_twice(past: History) -> None:
     state = past.change()
     both = [
-        past.snapfs.start("create", past.tree, "--name", "same", cwd=past.tree) for _ in range(2)
+        past.snapfs.start("create", past.tree, "--name", "same", *WAIT, cwd=past.tree)
+        for _ in range(2)
     ]
     codes = sorted(past.snapfs.finish(process, ok=(0, 1, 2)).code for process in both)
     assert codes[0] == 0
@@ -108,9 +111,10 @@ def test_a_held_lock(past: History, workspace: Path) -> None:
         past.check_one("s1")
         past.snapfs.create(other, "o1")
         past.snapfs("delete", f"{other}@o0", "--yes", "--lock-wait", "1s")
-        waiting = past.snapfs.start("create", past.tree, "--name", "waiting", cwd=past.tree)
+        past.snapfs("create", past.tree, cwd=past.tree, ok=(11,))
+        waiting = past.snapfs.start("create", past.tree, "--name", "waiting", *WAIT, cwd=past.tree)
         time.sleep(0.7)
-        assert waiting.poll() is None, "the default is to wait"
+        assert waiting.poll() is None
     finally:
         go_on(past, process)
     past.snapfs.finish(waiting)

@@ -137,10 +137,14 @@ def test_symlinks_in_the_repository(name: str, past: History, workspace: Path) -
     aside = workspace / "aside"
     part.rename(aside)
     part.symlink_to(aside)
-    before = survey(aside)
+
+    def look() -> object:
+        return survey(aside).facts if aside.is_dir() else aside.read_bytes()
+
+    before = look()
     done = past.snapfs("create", past.tree, cwd=past.tree, ok=(1,))
     assert name in done.errors
-    assert_same(before, survey(aside))
+    assert look() == before
 
 
 def test_missing_parts(past: History) -> None:

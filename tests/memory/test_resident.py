@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,13 @@ def peak_resident(snapfs: Program, *words: Argument) -> int:
     """Run a command and return the largest sum of resident bytes that was seen."""
     process = snapfs.start(*words)
     peak = 0
-    while process.poll() is None:
-        peak = max(peak, sum(map(resident, children_of(process.pid))))
-        time.sleep(0.02)
-    snapfs.finish(process, words)
+    with ThreadPoolExecutor(1) as reader:
+        # Its output is read meanwhile: a full pipe would stop it for ever.
+        done = reader.submit(snapfs.finish, process, words)
+        while not done.done():
+            peak = max(peak, sum(map(resident, children_of(process.pid))))
+            time.sleep(0.02)
+        done.result()
     return peak
 
 

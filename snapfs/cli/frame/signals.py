@@ -54,6 +54,11 @@ class _Handler:
             self.first_at = None
 
 
+def _leave(signum: int, _frame: FrameType | None) -> None:
+    """All is done but the end of the process: nothing is left to clean up."""
+    os._exit(128 + signum)
+
+
 @contextmanager
 def as_exceptions(*, last: bool) -> Iterator[None]:
     """Within the block the three signals raise ``Interrupted`` in the main thread.
@@ -71,4 +76,4 @@ def as_exceptions(*, last: bool) -> Iterator[None]:
     finally:
         sys.unraisablehook = hook
         for signum, action in before.items():
-            signal.signal(signum, signal.SIG_DFL if last else action)
+            signal.signal(signum, _leave if last else action)
