@@ -54,7 +54,7 @@ class Config:
                 subject=NAME,
                 hint="snapfs rebuild-catalog makes it again",
             ) from error
-        if len(config.id) != 16 or config.encode() != data:
+        if len(config.id) != 16 or config.id.hex() != value["id"]:
             raise DamageError("config of the repository is damaged", subject=NAME)
         return config
 

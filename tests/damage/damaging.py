@@ -27,17 +27,19 @@ def flip(path: Path, at: float) -> None:
 
 
 def zero(path: Path, at: float) -> None:
-    """A sector reads as zeros."""
+    """Some bytes read as zeros."""
     size = path.stat().st_size
-    position = min(int(size * at), max(size - 512, 0))
+    position = min(int(size * at), max(size - ZEROED, 0))
     with path.open("r+b") as file:
         file.seek(position)
-        file.write(bytes(min(512, size - position)))
+        file.write(bytes(min(ZEROED, size - position)))
 
 
 def remove(path: Path, at: float) -> None:
     """The file is gone."""
     path.unlink()
 
+
+ZEROED = 64
 
 DAMAGES: dict[str, Damage] = {"truncate": truncate, "flip": flip, "zero": zero, "remove": remove}

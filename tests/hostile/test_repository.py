@@ -24,7 +24,7 @@ def edit_config(past: History, **values: Any) -> None:
     path = past.snapfs.repository / "config"
     config = json.loads(path.read_bytes())
     config.update(values)
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps(config, indent=1) + "\n")
 
 
 READING = (("list",), ("ls", "s0:"), ("diff", "s0", "s1"), ("cat", "s0:mode"), ("info",))
