@@ -26,6 +26,13 @@ def children(catalog: Catalog, parent: int, at: int | None) -> list[Entry]:
     return list(map(_make, catalog.execute(sql.CHILDREN_AT, {"parent": parent, "at": at})))
 
 
+def each_child(catalog: Catalog, parent: int, at: int | None) -> Iterator[Entry]:
+    """As `children`, one by one: a directory of a million names is not held as a whole."""
+    if at is None:
+        return map(_make, catalog.execute(sql.CHILDREN_HEAD, {"parent": parent}))
+    return map(_make, catalog.execute(sql.CHILDREN_AT, {"parent": parent, "at": at}))
+
+
 def children_with_digests(
     catalog: Catalog, parent: int, at: int | None
 ) -> list[tuple[Entry, bytes]]:

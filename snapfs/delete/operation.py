@@ -181,7 +181,7 @@ def _run(
                 catalog.shrink()
         else:
             pending, freed = freed.freed_bytes, Freed(0, freed.reclaimable_bytes, 0)
-            progress.note("blocks are being read: the next delete frees them")
+            progress.note("blocks are being read: what became free is pending for the next delete")
         dump_if_due(repository)
         repository.catalog.checkpoint()
     return DeleteResult(

