@@ -227,6 +227,9 @@ def _knows_roots(path: bytes) -> bool:
     except SnapfsError:
         return False
     try:
-        return bool(rows.roots(catalog))
+        with catalog.read():
+            return bool(rows.roots(catalog))
+    except SnapfsError:
+        return False  # it is being made at this moment
     finally:
         catalog.close()

@@ -86,7 +86,7 @@ def test_rebuild_gives_everything_as_it_was(how: str, past: History) -> None:
     if how == "older":
         # A catalog that the journal is ahead of stops every writer.
         shutil.copyfile(older, catalog)
-        for words in (("create", tree), ("delete", "h0", "--yes"), ("tag", names[0], "x")):
+        for words in (("create", tree), ("delete", names[0], "--yes"), ("tag", names[0], "x")):
             stopped = snapfs(*words, cwd=tree, ok=(1,))
             assert "rebuild-catalog" in stopped.errors
     elif how == "removed":
