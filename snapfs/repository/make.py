@@ -40,7 +40,8 @@ def make_repository(
         with contextlib.suppress(FileExistsError):
             os.mkdir("locks", 0o700, dir_fd=fd)
         locks = Locks(fd, owner, write=True)
-        with locks.hold(SETUP, exclusive=True, wait_s=lock_wait_s):
+        # Whoever makes it is done in a moment, or dead.
+        with locks.hold(SETUP, exclusive=True, wait_s=None):
             if not _made_meanwhile(path):
                 _fill(path, fd, owner)
     except OSError as error:
