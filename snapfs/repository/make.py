@@ -16,6 +16,8 @@ from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
 from snapfs.repository.reserve import make_reserve
 from snapfs.storage.files import FileBackend
 
+CONFIG = os.fsencode(configs.NAME)
+
 
 def make_repository(
     path: bytes, *, lock_wait_s: float | None = None, command_line: Sequence[bytes] = ()
@@ -55,20 +57,23 @@ def make_repository(
 def _made_meanwhile(path: bytes) -> bool:
     """Whether another process has made it while this one waited; refuses a folder in use."""
     name = os.fsdecode(path)
-    if os.path.lexists(os.path.join(path, b"config")):
+    entries = os.listdir(path)
+    known = {CONFIG, *map(os.fsencode, FOLDERS), CATALOG, CATALOG + b"-wal", CATALOG + b"-shm"}
+    strangers = [
+        entry
+        for entry in entries
+        if entry not in known and not entry.startswith((b"tmp-", b"reserve"))
+    ]
+    holds_data = repository_at(path) and _holds_data(path)
+    # Asked last: what the other process had done by now was no stranger's.
+    if os.path.lexists(os.path.join(path, CONFIG)):
         return True
-    if repository_at(path) and _holds_data(path):
+    if holds_data:
         raise RepositoryError(
             f"{name} holds packs or a journal but no config",
             subject=name,
             hint="run snapfs rebuild-catalog",
         )
-    known = {*map(os.fsencode, FOLDERS), CATALOG, CATALOG + b"-wal", CATALOG + b"-shm"}
-    strangers = [
-        entry
-        for entry in os.listdir(path)
-        if entry not in known and not entry.startswith((b"tmp-", b"reserve"))
-    ]
     if strangers:
         raise RepositoryError(
             f"{name} is not empty and no repository", subject=name, hint="name another folder"

@@ -54,16 +54,12 @@ class _Handler:
             self.first_at = None
 
 
-def _leave(signum: int, _frame: FrameType | None) -> None:
-    """All is done but the end of the process: nothing is left to clean up."""
-    os._exit(128 + signum)
-
-
 @contextmanager
 def as_exceptions(*, last: bool) -> Iterator[None]:
     """Within the block the three signals raise ``Interrupted`` in the main thread.
 
-    ``last`` says that the process ends after the block: from then on they end it silently.
+    ``last`` says that the process ends after the block: from then on they are ignored, for all is
+    done and told, and an interpreter that ends gives handlers of its own up for a raw death.
     """
     handler = _Handler()
     before = {}
@@ -76,4 +72,4 @@ def as_exceptions(*, last: bool) -> Iterator[None]:
     finally:
         sys.unraisablehook = hook
         for signum, action in before.items():
-            signal.signal(signum, _leave if last else action)
+            signal.signal(signum, signal.SIG_IGN if last else action)
