@@ -54,7 +54,7 @@ ChildTuple = tuple[bytes, int, int, int, int, int, bytes, int, int, int, int, by
 def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
     """BLAKE3-256 over the children, which must come sorted by name (bytewise).
 
-    Costs about half a microsecond a child. Numbers must fit 64 bits, signed (``struct.error``).
+    What a tuple holds beyond the fields of `TreeChild` does not count. Costs about half a microsecond a child. Numbers must fit 64 bits, signed (``struct.error``).
     """
     pack = _NUMBERS.pack
     hasher = blake3(derive_key_context=_CONTEXT)
@@ -63,7 +63,7 @@ def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
         parts: list[bytes] = []
         for (
             name, kind, mode, uid, gid, flags, xattr, size,
-            mtime_s, mtime_nsec, rdev, target, digest, unread,
+            mtime_s, mtime_nsec, rdev, target, digest, unread, *_,
         ) in islice(rest, _BATCH):  # fmt: skip
             parts += (
                 pack(

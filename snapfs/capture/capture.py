@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 
 from snapfs.blocks.treedigest import tree_digest
-from snapfs.capture.digest import stage_tree_digests
+from snapfs.capture.digest import TreeDigests
 from snapfs.capture.scan import Scanner
 from snapfs.capture.seen import Known, ScanOptions, ScanTotals
 from snapfs.capture.store import BlockStore, Intake
@@ -63,12 +63,16 @@ def capture(
     reading_fd = os.dup(root_fd)
     try:
         stem = f"root-{root.root.id}"
-        intake = Intake(catalog, stage, reading_fd, store, stem, progress=progress)
+        digests = TreeDigests(stage)
+        intake = Intake(
+            catalog, stage, reading_fd, store, stem, progress=progress, on_read=digests.advance
+        )
         try:
             scanner = Scanner(
                 catalog, stage, root_fd, matcher, options, now_ns,
                 progress=progress,
-                on_staged=intake.pump if stage.first and store.workers else None,
+                on_directory=digests.add,
+                on_files=intake.offer if stage.first and store.workers else None,
             )  # fmt: skip
             progress.phase("scanning")
             totals = scanner.run(root.inode_id, _known_root(catalog, root))
@@ -79,16 +83,17 @@ def capture(
                 next_seq=totals.next_seq,
             )
             progress.phase("storing", entries=totals.to_read, total_bytes=totals.to_read_bytes)
+            intake.read_all()
+            progress.phase("comparing")
+            stage.finish_reading()
+            stage.resolve()
+            digests.finish()
             intake.finish()
         except BaseException:
             intake.abort()
             raise
     finally:
         os.close(reading_fd)
-    progress.phase("comparing")
-    stage.finish_reading()
-    stage.resolve()
-    stage_tree_digests(stage)
     stage.compare()
     top = stage.root_row()
     return Captured(

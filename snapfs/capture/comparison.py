@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from stat import S_IMODE
+from typing import Any
 
 from snapfs.capture.seen import (
     DEVICES,
@@ -26,6 +27,26 @@ class Comparison:
         """``now_ns`` is the time of the scan."""
         self._options = options
         self._now_ns = now_ns
+        self.by_stat = not (options.relaxed or options.checksum)
+        """whether every stat field counts, and nothing else"""
+
+    def same_file(self, row: tuple[Any, ...], st: os.stat_result) -> bool:
+        """`same` for a row of ``SCAN_CHILDREN`` that is a file, at one go; False may be wrong."""
+        (_, _, kind, mode, uid, gid, size, mtime_s, mtime_nsec, ctime_s, ctime_nsec, ino, nlink,
+         _, state, _, _, _, _) = row  # fmt: skip
+        return (
+            self.by_stat
+            and kind == FILE
+            and state == OK
+            and size == st.st_size
+            and mtime_s * SECOND + mtime_nsec == st.st_mtime_ns
+            and ctime_s * SECOND + ctime_nsec == st.st_ctime_ns
+            and mode | 0o100000 == st.st_mode
+            and uid == st.st_uid
+            and gid == st.st_gid
+            and nlink == st.st_nlink
+            and ino == signed(st.st_ino)
+        )
 
     def same_inode(self, known: Known, st: os.stat_result) -> bool:
         """Whether the inode number has stayed."""

@@ -1,48 +1,78 @@
-"""Tree digests of the directories that a stage touches, children before parents."""
+"""Tree digests of the directories that a stage touches, children before parents.
+
+In a first snapshot they are made while files are still read: a directory is due as soon as all its
+children are. What a walk that goes ahead of the reading leaves behind is done at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 
 from snapfs.blocks.treedigest import tree_digest
 from snapfs.catalog.stage import DirRow, Stage, TreeRow
 from snapfs.model.kinds import Kind
 
 _BATCH = 4096
+_MOST_WAITING = 64 * 1024
+"""Directories remembered while they wait; beyond, all are looked up at the end."""
 
 
-def stage_tree_digests(stage: Stage) -> bytes:
-    """Compute and store them; the digest of the root, ``b""`` if nothing was staged.
+class TreeDigests:
+    """Computes and stores them."""
 
-    A directory with a child that may have changed unseen gets no fingerprint.
-    """
-    pending: dict[int, bytes] = {}
-    rows: list[tuple[bytes, int | None, int]] = []
-    last = b""
-    for directory in stage.directories():
-        children = _Children(stage, directory, pending)
-        last = tree_digest(children)
-        pending[directory.seq] = last
-        rows.append((last, directory.fingerprint, directory.seq))
-        if len(rows) >= _BATCH:
-            stage.put_tree_digests(rows)
-            rows = []
-    if rows:
-        stage.put_tree_digests(rows)
-    return last
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._waiting: deque[DirRow] = deque()
+        self._following = stage.first
+        self._done = 0
+        self._made: dict[int, bytes] = {}
+        self._rows: list[tuple[bytes, int | None, int]] = []
 
+    def add(self, directory: DirRow) -> None:
+        """A directory that the walk has left; its subdirectories came before."""
+        if self._following:
+            self._waiting.append(directory)
+            if len(self._waiting) > _MOST_WAITING:
+                self._following = False
+                self._waiting.clear()
 
-class _Children:
-    """The children of one directory with the digests that are not in the tables yet."""
+    def advance(self, seq: int) -> None:
+        """All rows up to ``seq`` are staged, and read where they are files."""
+        waiting = self._waiting
+        while waiting and (waiting[0].high or 0) <= seq:
+            self._digest(waiting.popleft())
+        self._flush()
 
-    def __init__(self, stage: Stage, directory: DirRow, pending: dict[int, bytes]) -> None:
-        self._rows = stage.children(directory)
-        self._pending = pending
+    def finish(self) -> None:
+        """Do what is left; everything is staged and read.
 
-    def __iter__(self) -> Iterator[TreeRow]:
-        pending = self._pending
-        for row in self._rows:
-            if row[1] == Kind.DIR and row[14] in pending:
-                yield (*row[:12], pending.pop(row[14]), row[13])
+        A directory with a child that may have changed unseen gets no fingerprint.
+        """
+        for directory in self._stage.directories(after=self._done):
+            self._digest(directory)
+        self._flush()
+
+    def _digest(self, directory: DirRow) -> None:
+        rows = self._stage.children(directory)
+        digest = tree_digest(self._completed(rows))
+        self._done = directory.post
+        self._made[directory.seq] = digest
+        self._rows.append((digest, directory.fingerprint, directory.seq))
+        if len(self._rows) >= _BATCH:
+            self._flush()
+
+    def _completed(self, rows: Iterable[TreeRow]) -> Iterator[TreeRow]:
+        """The children, with the digests that are not in the tables yet."""
+        made = self._made
+        for row in rows:
+            if row[1] == Kind.DIR and row[14] in made:
+                yield (*row[:12], made[row[14]], row[13], row[14])
             else:
-                yield row[:14]
+                yield row
+
+    def _flush(self) -> None:
+        if self._rows:
+            self._stage.put_tree_digests(self._rows)
+        self._rows = []
+        self._made.clear()

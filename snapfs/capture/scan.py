@@ -11,20 +11,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from snapfs.capture.comparison import Comparison
 from snapfs.capture.head import HeadDirectories
 from snapfs.capture.listing import entries, has_temporary, sorted_names
+from snapfs.capture.newdirectory import NewDirectories
 from snapfs.capture.seen import (
     DIR,
     KINDS,
     OK,
     RACY,
-    RACY_CTIME_NS,
-    RACY_MTIME_NS,
-    SECOND,
     UNREAD,
     Confirmed,
     Frame,
@@ -32,12 +30,11 @@ from snapfs.capture.seen import (
     ScanOptions,
     ScanTotals,
     known_directory,
-    signed,
 )
-from snapfs.capture.staging import FLUSH_ROWS, Staging
+from snapfs.capture.staging import OnFiles, Staging
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.stage import Stage
+from snapfs.catalog.stage import DirRow, Stage
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.fingerprint import SLICE, Fingerprint, Glance, glance
 from snapfs.fs.matching import RuleMatcher
@@ -59,10 +56,11 @@ class Scanner:
         now_ns: int,
         *,
         progress: Progress,
-        on_staged: Callable[[int], None] | None = None,
+        on_directory: Callable[[DirRow], None],
+        on_files: OnFiles | None = None,
     ) -> None:
-        """Takes over ``root_fd``. ``on_staged`` is told how many files are staged to be
-        read, whenever a batch of rows went in.
+        """Takes over ``root_fd``. ``on_files`` is offered new files before they are staged,
+        ``on_directory`` is told of each directory that is.
         """
         self.catalog = catalog
         self.stage = stage
@@ -74,7 +72,10 @@ class Scanner:
         self.totals = ScanTotals()
         self._comparison = Comparison(options, now_ns)
         self._spare = self._spares if options.spare is not None else None
-        self._staging = Staging(stage, self.totals, self._comparison, progress, on_staged)
+        self._staging = Staging(
+            stage, self.totals, self._comparison, progress, on_files, on_directory
+        )
+        self._new = NewDirectories(stage, self._staging, options, now_ns, progress)
         rules = matcher.rules
         self._rules_digest = rules.digest()
         self._ruled = (
@@ -187,7 +188,7 @@ class Scanner:
         if frame.name is not None and self._is_border(frame):
             names = []
         if frame.inode is None:
-            self._all_new(frame, fd, names)
+            self._new.stage(frame, self._stack, self._seen(frame, fd, names), self._digest(frame))
         else:
             self._compare(frame, fd, names)
 
@@ -214,84 +215,11 @@ class Scanner:
         path = join(self._stack.path(), name)
         self._staging.problem(path, error.errno or 0, "cannot be examined")
 
-    def _all_new(self, frame: Frame, fd: int, names: list[bytes]) -> None:
-        """A directory that nothing is known of: every child is staged.
-
-        Regular files, by far the most frequent, are staged right here: a call more for each of a
-        million files is a second more.
-        """
-        totals, now_ns = self.totals, self.now_ns
-        mark = Fingerprint(self._digest(frame))
-        add = mark.add
-        parent = frame.key
-        first = self.stage.first
-        below: list[tuple[Any, ...]] = []
-        low = seq = totals.next_seq
-        sound = True
-        owner: tuple[int, int, int] | None = None
-        attr = files = read_bytes = 0
-        staged = self._staging.files
-        for name, st in self._seen(frame, fd, names):
-            add(name, st)
-            mode = st.st_mode
-            if mode & 0o170000 == 0o100000:
-                mtime_ns, ctime_ns = st.st_mtime_ns, st.st_ctime_ns
-                racy = (
-                    -RACY_CTIME_NS < now_ns - ctime_ns < RACY_CTIME_NS
-                    or -RACY_MTIME_NS < now_ns - mtime_ns < RACY_MTIME_NS
-                )
-                if racy:
-                    sound = False
-                who = (mode, st.st_uid, st.st_gid)
-                if who != owner:
-                    owner = who
-                    attr = self.stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, b"")
-                size = st.st_size
-                files += 1
-                read_bytes += size
-                staged.append((
-                    seq, parent, parent, name, -seq if first else None, attr, size,
-                    *divmod(mtime_ns, SECOND), RACY if racy else OK, *divmod(ctime_ns, SECOND),
-                    signed(st.st_dev), signed(st.st_ino), st.st_nlink,
-                ))  # fmt: skip
-            elif mode & 0o170000 == 0o040000:
-                below.append((name, seq, None, st))
-                totals.dirs += 1
-            else:
-                inode = -seq if first else None
-                if self._staging.leaf(frame, self._stack, name, st, seq, inode, None) != OK:
-                    sound = False
-            seq += 1
-            if len(staged) >= FLUSH_ROWS:
-                self._count_new(frame, files, read_bytes)
-                files = read_bytes = 0
-                self._staging.flush()
-                staged = self._staging.files
-        self._count_new(frame, files, read_bytes)
-        totals.next_seq = seq
-        totals.entries += seq - low
-        frame.low, frame.high = low, seq - 1
-        frame.fingerprint = mark.value() if sound and not self.options.relaxed else None
-        frame.dirty = True
-        frame.todo = iter(below)
-        self.progress.advance(entries=seq - low)
-
-    def _count_new(self, frame: Frame, files: int, total_bytes: int) -> None:
-        """So many files of a directory are to be read."""
-        if not files:
-            return
-        self._staging.path(frame, self._stack)
-        totals = self.totals
-        totals.files += files
-        totals.total_bytes += total_bytes
-        totals.to_read += files
-        totals.to_read_bytes += total_bytes
-
     def _compare(self, frame: Frame, fd: int, names: list[bytes]) -> None:
         """A directory that the head has: see whether any child could have changed."""
         stored = frame.stored
-        if not (self.options.relaxed or self.options.checksum):
-            seen = None
+        seen: Glance | None = None
+        if self._comparison.by_stat:
             if frame.rules is None and len(names) <= SLICE and not has_temporary(names):
                 seen = glance(fd, names, self._rules_digest, self.options.skip)
             if seen is None:
@@ -304,8 +232,11 @@ class Scanner:
             if stored is not None and stored == frame.fingerprint:
                 self._confirmed(frame, fd, names, seen)
                 return
-        # What differs is examined once more, this time beside the head's rows.
-        self._merge(frame, fd, self._seen(frame, fd, names))
+        # What differs is looked at beside the head's rows.
+        if seen is None:
+            self._merge(frame, self._seen(frame, fd, names))
+        else:
+            self._merge(frame, zip(names, seen.stats, strict=True))
         frame.refresh = frame.refresh or frame.fingerprint != stored
 
     def _confirmed(self, frame: Frame, fd: int, names: list[bytes], seen: Glance | None) -> None:
@@ -319,7 +250,7 @@ class Scanner:
                     directories.append((name, st))
             count = self.totals.entries - before
         else:
-            directories, count = seen.directories, seen.entries
+            directories, count = seen.directories, len(seen.stats)
             totals = self.totals
             totals.entries += count
             totals.files += seen.files
@@ -339,11 +270,12 @@ class Scanner:
         self._check_own(frame)
         self.progress.advance(entries=count)
 
-    def _merge(self, frame: Frame, fd: int, seen: Iterator[tuple[bytes, os.stat_result]]) -> None:
+    def _merge(self, frame: Frame, seen: Iterable[tuple[bytes, os.stat_result]]) -> None:
         """Walk the live names and the head's side by side."""
         parent = frame.key
         rows = iter(self.catalog.execute(sql.SCAN_CHILDREN, {"parent": parent}).fetchall())
         old = next(rows, None)
+        same_file = self._comparison.same_file
         below: list[tuple[Any, ...]] = []
         sound = not self.options.relaxed
         count = 0
@@ -357,6 +289,9 @@ class Scanner:
                 old = next(rows, None)
             known = None
             if old is not None and old[0] == name:
+                if same_file(old, st):
+                    old = next(rows, None)
+                    continue
                 known = Known(*old)
                 old = next(rows, None)
             kind = KINDS.get(st.st_mode & 0o170000, 0)

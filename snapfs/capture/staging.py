@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from stat import S_IMODE
 from typing import Any
 
@@ -24,7 +24,8 @@ from snapfs.capture.seen import (
     ScanTotals,
     signed,
 )
-from snapfs.catalog.stage import Lost, Stage
+from snapfs.capture.window import StagedFile
+from snapfs.catalog.stage import DirRow, Lost, Stage
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import proc_child
 from snapfs.fs.inodeflags import get_flags
@@ -33,6 +34,11 @@ from snapfs.progress import Problem, Progress
 from snapfs.tree.state import join
 
 FLUSH_ROWS = 8192
+
+OnFiles = Callable[[list[StagedFile], Sequence[tuple[int, bytes]]], list[StagedFile]]
+"""Is given new files and the (key, path) of directories that came with them; returns the files
+that are to be staged.
+"""
 
 
 class Staging:
@@ -44,15 +50,19 @@ class Staging:
         totals: ScanTotals,
         comparison: Comparison,
         progress: Progress,
-        on_staged: Callable[[int], None] | None,
+        on_files: OnFiles | None,
+        on_directory: Callable[[DirRow], None],
     ) -> None:
-        """``on_staged`` is told how many files are staged to be read, whenever some went in."""
+        """``on_files`` is offered new files before they are staged, ``on_directory`` is told of
+        each directory's row.
+        """
         self._stage = stage
         self.totals = totals
         self._comparison = comparison
         self._progress = progress
-        self._on_staged = on_staged
-        self.files: list[tuple[Any, ...]] = []
+        self._on_files = on_files
+        self._on_directory = on_directory
+        self.files: list[StagedFile] = []
         """rows of ``STAGE_FILE``, filled by the walk itself"""
         self._rows: list[tuple[Any, ...]] = []
         self._lost: list[Lost] = []
@@ -143,6 +153,7 @@ class Staging:
         if inode is None and self._stage.first:
             inode = -seq
         self._post += 1
+        fingerprint = frame.fingerprint if state != UNREAD else None
         self._rows.append((
             seq, None, frame.parent, frame.name, inode,
             0 if frame.name is None or frame.by_name == inode else 1,
@@ -150,8 +161,10 @@ class Staging:
             self._stage.attr(S_IMODE(st.st_mode), st.st_uid, st.st_gid, flags, xattr),
             0, mtime_s, mtime_nsec, 0, None, None, state, ctime_s, ctime_nsec,
             signed(st.st_dev), signed(st.st_ino), st.st_nlink,
-            frame.fingerprint if state != UNREAD else None,
+            fingerprint,
         ))  # fmt: skip
+        row = DirRow(seq, inode or 0, self._post, frame.low, frame.high, fingerprint)
+        self._on_directory(row)
         if state != OK and above is not None:
             above.fingerprint = None
             above.refresh = True
@@ -175,17 +188,18 @@ class Staging:
 
     def flush(self) -> None:
         """Put what is buffered into the stage."""
-        if self._paths:
-            self._stage.put_paths(self._paths)
-            self._paths = []
+        paths, self._paths = self._paths, []
+        if paths:
+            self._stage.put_paths(paths)
         if self._rows:
             self._stage.put_rows(self._rows)
             self._rows = []
         if self.files:
-            self._stage.put_files(self.files)
-            self.files = []
-            if self._on_staged is not None:
-                self._on_staged(self.totals.to_read)
+            files, self.files = self.files, []
+            if self._on_files is not None:
+                files = self._on_files(files, paths)
+            if files:
+                self._stage.put_files(files)
         if self._lost:
             self._stage.put_lost(self._lost)
             self._lost = []

@@ -1,20 +1,22 @@
 """Reading what a scan found: batches to worker processes, results into the stage.
 
 New files are read in order of extension, base name and path, so that like files share a segment; a
-window of them is sorted at a time, which bounds memory and lets a long first walk and the reading go
-on side by side.
+window of them is sorted at a time, which bounds memory. Those of a first snapshot are read while the
+walk still goes on.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
 from snapfs.capture.stored import StoredBlocks
+from snapfs.capture.window import StagedFile, Window, Windows
 from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import ReadResult, Stage
@@ -26,13 +28,16 @@ from snapfs.workers import Question, Worker, ready
 
 WORKERS = 2
 WINDOW_FILES = 32 * 1024
+FIRST_WINDOWS = (8 * 1024, 16 * 1024, WINDOW_FILES)
+"""During a walk: short ones at first, so that the workers have something to do soon."""
+WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1024
 QUEUED = 3
 """Batches a worker has in hand, so that it never waits for the parent."""
-INLINE_BYTES = 8 * 1024 * 1024
-INLINE_FILES = 400
-"""Up to here the parent reads by itself: starting two workers takes 0.13 s."""
+INLINE_BYTES = 32 * 1024 * 1024
+INLINE_FILES = 4000
+"""Up to here the parent reads by itself: starting two workers takes 0.13 s of both processors."""
 SECOND = 1_000_000_000
 
 
@@ -66,6 +71,16 @@ class BlockStore:
         )
 
 
+class _Batch(NamedTuple):
+    """What one message carries; ``window`` None: its files are staged."""
+
+    files: list[ToRead]
+    window: Window | None
+
+
+_NOTHING = _Batch([], None)
+
+
 class Intake:
     """Takes files from a stage, has them read, and puts the results back."""
 
@@ -78,7 +93,10 @@ class Intake:
         stem: str,
         *,
         progress: Progress,
+        on_read: Callable[[int], None] | None = None,
     ) -> None:
+        """``on_read`` is told up to which row of the walk everything is staged and read."""
+        self._on_read = on_read
         self._stored = store.stored(catalog)
         self._stage = stage
         self._root_fd = root_fd
@@ -87,10 +105,9 @@ class Intake:
         self._progress = progress
         self._asking = catalog.one("SELECT 1 FROM block LIMIT 1") is not None
         self._workers: list[Worker] = []
-        self._after = 0
-        self._given = 0
-        self._queue: deque[list[ToRead]] = deque()
-        self._in_hand: dict[int, deque[list[ToRead]]] = {}
+        self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
+        self._queue: deque[_Batch] = deque()
+        self._in_hand: dict[int, deque[_Batch]] = {}
         self.read_bytes = 0
         self._pack_number = 0
         self._segment_number = 0
@@ -100,60 +117,59 @@ class Intake:
 
     # --- driving -------------------------------------------------------------------------------
 
-    def pump(self, staged: int) -> None:
-        """Called during the walk of a first snapshot: read what has come, without waiting.
+    def offer(self, rows: list[StagedFile], paths: Sequence[tuple[int, bytes]]) -> list[StagedFile]:
+        """Called during the walk of a first snapshot: read what comes, without waiting.
 
-        ``staged`` is how many files are staged to be read by now.
+        ``rows`` are new files, ``paths`` the directories that came with them. Returns the rows that
+        are to be staged.
         """
-        if staged - self._given >= WINDOW_FILES and len(self._queue) < 2:
-            files = self._stage.to_read(after=self._after, most=WINDOW_FILES, linked=False)
-            self._given = staged
-            if files:
-                self._after = files[-1].seq
-                self._queue.extend(_batches(files))
-                self._start()
+        left, window = self._windows.offer(rows, paths)
+        if window is not None:
+            self._queue.extend(_batches(window.files, window))
+            self._start()
         if self._workers:
             self._turn(0.0)
+        return left
 
-    def finish(self) -> None:
-        """Read all that is left and finish the packs."""
-        self._after_walk()
-        if self._workers:
-            for worker in self._workers:
-                worker.send(None)
-                self._in_hand[id(worker)].append([])
-            while any(worker.pending for worker in self._workers):
-                self._turn(None)
-            for worker in self._workers:
-                worker.close()
-            self._workers = []
-        self._stored.close()
-
-    def _after_walk(self) -> None:
+    def read_all(self) -> None:
+        """The walk is over: read all that is left, and have the packs finished."""
+        if len(self._windows):
+            window = self._windows.close()
+            self._give(window.files, window)
         after = 0
-        while True:
-            files = self._stage.to_read(after=after, most=WINDOW_FILES, linked=True)
-            if not files:
-                break
+        while files := self._stage.to_read(after=after, most=WINDOW_FILES):
             after = files[-1].seq
-            # What was read during the walk is in the queue or done; only links had to wait.
-            files = [item for item in files if item.seq > self._after or item.nlink > 1]
-            small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
-            if not self._store.workers or (small and not self._workers and not self._queue):
-                self._inline(files)
-                continue
-            self._queue.extend(_batches(files))
-            self._start()
-            while len(self._queue) > QUEUED:
-                self._turn(None)
+            self._give(files, None)
         while self._queue or any(worker.pending for worker in self._workers):
             self._turn(None)
+        for worker in self._workers:
+            worker.send(None)
+            self._in_hand[id(worker)].append(_NOTHING)
 
-    def _inline(self, files: Sequence[ToRead]) -> None:
+    def finish(self) -> None:
+        """Wait for the packs."""
+        while any(worker.pending for worker in self._workers):
+            self._turn(None)
+        for worker in self._workers:
+            worker.close()
+        self._workers = []
+        self._stored.close()
+
+    def _give(self, files: Sequence[ToRead], window: Window | None) -> None:
+        small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
+        if not self._store.workers or (small and not self._workers and not self._queue):
+            self._inline(_batches(files, window))
+            return
+        self._queue.extend(_batches(files, window))
+        self._start()
+        while len(self._queue) > QUEUED:
+            self._turn(None)
+
+    def _inline(self, batches: Iterator[_Batch]) -> None:
         with self._store.sink(self._stem) as sink:
             reader = FileReader(self._root_fd, sink, self._stored.known if self._asking else None)
-            for batch in _batches(files):
-                self._take(batch, reader.read(batch))
+            for batch in batches:
+                self._take(batch, reader.read(batch.files))
             self._add_packs(reader.flush())
 
     def _start(self) -> None:
@@ -173,7 +189,7 @@ class Intake:
                     self._asking,
                 )
             )
-            self._in_hand[id(worker)].append([])
+            self._in_hand[id(worker)].append(_NOTHING)
 
     def _turn(self, timeout_s: float | None) -> None:
         """Give out batches, take one round of answers."""
@@ -182,7 +198,7 @@ class Intake:
                 batch = self._queue.popleft()
                 self._in_hand[id(worker)].append(batch)
                 # Plain tuples: a class name with each of a thousand files would double the message.
-                worker.send(list(map(tuple, batch)))
+                worker.send(list(map(tuple, batch.files)))
         for worker in ready(self._workers, timeout_s):
             answer = worker.receive()
             if isinstance(answer, Question):
@@ -203,12 +219,31 @@ class Intake:
 
     # --- results -------------------------------------------------------------------------------
 
-    def _take(self, batch: Sequence[ToRead], answer: BatchRead) -> None:
+    def _take(self, batch: _Batch, answer: BatchRead) -> None:
+        files, window = batch
+        if window is not None:
+            window.read(answer.plain)
+            if answer.special:
+                self._stage.put_files([window.take(files[at].seq) for at, _ in answer.special])
+            if not len(window):
+                self._stage.put_read_files(window.rows())
+        elif answer.plain:
+            self._stage.put_digests(answer.plain)
+        self._take_special(files, answer.special)
+        if window is not None and not len(window) and self._on_read is not None:
+            self._on_read(self._windows.read_to())
+        self._add_packs(answer.packs)
+        self.read_bytes += answer.read_bytes
+        self._progress.advance(read_bytes=answer.read_bytes)
+
+    def _take_special(
+        self, files: Sequence[ToRead], special: Sequence[tuple[int, FileRead]]
+    ) -> None:
         full: list[ReadResult] = []
         contents: dict[bytes, tuple[bytes, int, list[tuple[int, int, bytes]]]] = {}
         vanished: list[int] = []
-        for number, result in answer.special:
-            item = batch[number]
+        for number, result in special:
+            item = files[number]
             if result.outcome == Outcome.VANISHED:
                 vanished.append(item.seq)
                 continue
@@ -217,15 +252,10 @@ class Intake:
             full.append(self._full(item, result))
         if contents:
             self._stage.put_contents(contents.values())
-        if answer.plain:
-            self._stage.put_digests(answer.plain)
         if full:
             self._stage.put_results(full)
         if vanished:
             self._stage.drop_vanished(vanished)
-        self._add_packs(answer.packs)
-        self.read_bytes += answer.read_bytes
-        self._progress.advance(read_bytes=answer.read_bytes)
 
     def _full(self, item: ToRead, result: FileRead) -> ReadResult:
         size, mtime_ns, ctime_ns = result.fresh or (
@@ -282,15 +312,15 @@ def _order(item: ToRead) -> tuple[bytes, bytes, bytes]:
     return (extension if dot and stem else b"", item.name, item.directory)
 
 
-def _batches(files: Sequence[ToRead]) -> Iterator[list[ToRead]]:
+def _batches(files: Sequence[ToRead], window: Window | None) -> Iterator[_Batch]:
     """Files in storing order, cut into what one message carries."""
     batch: list[ToRead] = []
     size = 0
     for item in sorted(files, key=_order):
         if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-            yield batch
+            yield _Batch(batch, window)
             batch, size = [], 0
         batch.append(item)
         size += item.size
     if batch:
-        yield batch
+        yield _Batch(batch, window)

@@ -24,6 +24,7 @@ ROWWISE = (
     "STAGE_PUT_",
     "STAGE_SCAN",
     "STAGE_FILE",
+    "STAGE_FILE_READ",
     "STAGE_REPLAY",
     "STAGE_SET_",
     "OWNER_PUT",

@@ -107,10 +107,10 @@ class DirRow(NamedTuple):
 
     seq: int
     inode: int
+    post: int
     low: int | None
     high: int | None
     fingerprint: int | None
-    state: int
 
 
 class Stage:
@@ -126,6 +126,7 @@ class Stage:
         self._new_attrs: list[tuple[Any, ...]] = []
         self._problems = 0
         self._unsure = False
+        self._has_links: bool | None = None
         catalog.stage_tables()
 
     # --- filling -------------------------------------------------------------------------------
@@ -197,6 +198,12 @@ class Stage:
         with self.catalog.scratch() as db:
             self._put_attrs()
             db.executemany(sql.STAGE_FILE, rows)
+
+    def put_read_files(self, rows: list[tuple[Any, ...]]) -> None:
+        """Add files that have been read and are as they were seen (``STAGE_FILE_READ``)."""
+        with self.catalog.scratch() as db:
+            self._put_attrs()
+            db.executemany(sql.STAGE_FILE_READ, rows)
 
     def put_paths(self, rows: list[tuple[int, bytes]]) -> None:
         """Paths from the root of directories that hold files to read: ``(key, path)``."""
@@ -315,14 +322,10 @@ class Stage:
             db.execute(sql.LOST_NAMES, {"next": next_seq})
             db.execute(sql.LOST_INODES, {"next": max(next_seq, db.value(sql.STAGE_LAST))})
 
-    def to_read(self, *, after: int, most: int, linked: bool) -> list[ToRead]:
-        """Files whose bytes are to be read, by row from ``after`` on.
-
-        ``linked`` False leaves out files with several names: which row speaks for them is known
-        after `settle` only.
-        """
-        params = {"after": after, "most": most, "linked": int(linked)}
-        return [ToRead(*row) for row in self.catalog.execute(sql.STAGE_TO_READ, params)]
+    def to_read(self, *, after: int, most: int) -> list[ToRead]:
+        """Files whose bytes are to be read, by row from ``after`` on; once identities are settled."""
+        params = {"after": after, "most": most}
+        return list(map(ToRead._make, self.catalog.execute(sql.STAGE_TO_READ, params)))
 
     # --- after reading -------------------------------------------------------------------------
 
@@ -344,9 +347,9 @@ class Stage:
                 db.execute(sql.ATTR_POINT, {"kept": KEPT_ATTR})
                 db.execute(sql.RESOLVE_CONTENT)
 
-    def directories(self) -> list[DirRow]:
-        """Staged directories, children before parents."""
-        return [DirRow(*row) for row in self.catalog.execute(sql.STAGE_DIRS)]
+    def directories(self, *, after: int) -> list[DirRow]:
+        """Staged directories, children before parents, from place ``after`` in that order on."""
+        return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS, {"after": after})))
 
     def children(self, directory: DirRow) -> Iterator[TreeRow]:
         """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq."""
@@ -355,12 +358,14 @@ class Stage:
             return iter(
                 db.execute(sql.STAGE_CHILDREN, {"low": directory.low, "high": directory.high})
             )
-        parent = directory.inode if directory.inode > 0 else -directory.seq
-        rows = db.execute(sql.STAGE_CHILDREN_MOVED, {"parent": parent}).fetchall()
-        if directory.inode > 0:
-            rows += db.execute(sql.STAGE_CHILDREN_KEPT, {"parent": parent}).fetchall()
-        rows.sort()
-        return iter(rows)
+        parent = {"parent": directory.inode if directory.inode > 0 else -directory.seq}
+        moved = db.execute(sql.STAGE_CHILDREN_MOVED, parent)
+        if directory.inode <= 0:
+            return (row for row in moved if row[1] is not None)
+        if self._has_links is None:
+            self._has_links = db.value(sql.STAGE_HAS_LINKS) is not None
+        kept = sql.STAGE_CHILDREN_KEPT if self._has_links else sql.TREE_CHILDREN_HEAD
+        return _children(db.execute(kept, parent), moved)
 
     def put_tree_digests(self, rows: list[tuple[bytes, int | None, int]]) -> None:
         """``(tree digest, fingerprint, seq)`` of directories."""
@@ -373,3 +378,20 @@ class Stage:
     def old_bytes(self) -> int:
         """Size of the staged files as the head has them."""
         return int(self.catalog.value(sql.COUNT_OLD_BYTES))
+
+
+def _children(kept: Iterator[TreeRow], staged: Iterator[TreeRow]) -> Iterator[TreeRow]:
+    """Merge what the head has in a directory with what is staged of it, both by name."""
+    new = next(staged, None)
+    for row in kept:
+        name = row[0]
+        while new is not None and new[0] < name:
+            if new[1] is not None:
+                yield new
+            new = next(staged, None)
+        if new is None or new[0] != name:
+            yield row
+    while new is not None:
+        if new[1] is not None:
+            yield new
+        new = next(staged, None)

@@ -32,6 +32,7 @@ from snapfs.catalog.staged import (
     DIR,
     OLD_VALUE_KEPT,
     UNREAD,
+    linked,
     other,
     s,
 )
@@ -124,12 +125,13 @@ TREE: dict[str, Any] = {
     "STAGE_CHILDREN": _staged_child.where(
         and_(s.c.seq >= p("low"), s.c.seq <= p("high"), s.c.kind.is_not(None))
     ).order_by(s.c.name),
+    # Names of the head in one directory whose inode is as it was, and hard links to staged ones.
     "STAGE_CHILDREN_KEPT": union_all(
         tree_child().where(and_(~_renamed, ~_overlaid)), _link_of_staged
-    ),
-    "STAGE_CHILDREN_MOVED": _staged_child.where(
-        and_(s.c.parent == p("parent"), s.c.kind.is_not(None))
-    ),
+    ).order_by("name"),
+    # All staged names of one directory, also those that are gone (without a kind).
+    "STAGE_CHILDREN_MOVED": _staged_child.where(s.c.parent == p("parent")).order_by(s.c.name),
+    "STAGE_HAS_LINKS": select(1).select_from(s).where(linked).limit(1),
     "TREE_CHILDREN_HEAD": tree_child().order_by(dirent.c.name),
 }
 

@@ -15,7 +15,6 @@ from sqlalchemy import (
     literal,
     literal_column,
     null,
-    or_,
     select,
     union,
     update,
@@ -112,6 +111,17 @@ FILL: dict[str, Any] = {
             "names": literal_column("1"),
             "nodes": literal_column("1"),
             "need": literal_column("1"),
+            "kind": literal_column(str(FILE)),
+            "rdev": literal_column("0"),
+        }
+    ),
+    # The same, read already.
+    "STAGE_FILE_READ": insert(s).values(
+        {name: bindparam(name) for name in (*_file_columns, "digest")}
+        | {
+            "names": literal_column("1"),
+            "nodes": literal_column("1"),
+            "need": literal_column("2"),
             "kind": literal_column(str(FILE)),
             "rdev": literal_column("0"),
         }
@@ -237,8 +247,8 @@ FILL: dict[str, Any] = {
     "STAGE_OWNERS": union(
         select(literal("uid"), stage_attr.c.uid), select(literal("gid"), stage_attr.c.gid)
     ),
-    "STAGE_DIRS": select(s.c.seq, s.c.inode, s.c.low, s.c.high, s.c.fingerprint, s.c.state)
-    .where(s.c.kind == DIR)
+    "STAGE_DIRS": select(s.c.seq, s.c.inode, s.c.post, s.c.low, s.c.high, s.c.fingerprint)
+    .where(and_(s.c.kind == DIR, s.c.post > p("after")))
     .order_by(s.c.post),
     "STAGE_TO_READ": select(
         s.c.seq,
@@ -260,7 +270,6 @@ FILL: dict[str, Any] = {
             s.c.need == 1,
             s.c.kind == FILE,
             s.c.seq > p("after"),
-            or_(p("linked") == 1, s.c.nlink <= 1),
         )
     )
     .order_by(s.c.seq)

@@ -39,12 +39,18 @@ class Fingerprint:
         if len(self._names) == SLICE:
             self._drain()
 
-    def add_all(self, names: Sequence[bytes], fields: list[int]) -> None:
-        """Take all children of a directory of at most ``SLICE`` names at once."""
+    def add_slice(self, names: Sequence[bytes], fields: Sequence[int]) -> None:
+        """Take the next children at once: ``SLICE`` of them, or the last that there are.
+
+        ``fields`` are the `numbers` of each in turn.
+        """
         self._names += names
         self._numbers += fields
+        self._drain()
 
     def _drain(self) -> None:
+        if not self._names:
+            return
         # A NUL is in no name, and each has the same count of numbers: no two lists hash alike.
         self._hash.update(b"\0".join(self._names))
         self._hash.update(_pack(self._numbers))
@@ -53,8 +59,7 @@ class Fingerprint:
 
     def value(self) -> int:
         """The fingerprint as a signed 64-bit integer."""
-        if self._names:
-            self._drain()
+        self._drain()
         number = self._hash.intdigest()
         return number - (1 << 64) if number >= 1 << 63 else number
 
@@ -83,8 +88,9 @@ class Glance(NamedTuple):
     """What one look at a small directory without rules gave."""
 
     value: int
+    stats: list[os.stat_result]
+    """of all names, in order"""
     directories: list[tuple[bytes, os.stat_result]]
-    entries: int
     files: int
     total_bytes: int
 
@@ -98,12 +104,14 @@ def glance(
     ``skip``): then it is to be looked at entry by entry.
     """
     fields: list[int] = []
+    stats: list[os.stat_result] = []
     directories: list[tuple[bytes, os.stat_result]] = []
     files = total = 0
     lstat = os.lstat
     try:
         for name in names:
             st = lstat(name, dir_fd=fd)
+            stats.append(st)
             mode = st.st_mode
             fmt = mode & 0o170000
             if fmt == 0o100000:
@@ -121,5 +129,5 @@ def glance(
     except OSError:
         return None
     mark = Fingerprint(rules_digest)
-    mark.add_all(names, fields)
-    return Glance(mark.value(), directories, len(names), files, total)
+    mark.add_slice(names, fields)
+    return Glance(mark.value(), stats, directories, files, total)

@@ -1,0 +1,125 @@
+"""Files of a first snapshot between the walk and the stage: held as rows until their bytes are read.
+
+A row that waits here goes into the stage once, whole, instead of being put in, looked up and put in
+again, which halves what a new file costs the parent.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from snapfs.model.toread import ToRead
+
+StagedFile = tuple[Any, ...]
+"""A row of ``STAGE_FILE``."""
+
+_SEQ, _PARENT, _NLINK = 0, 1, 14
+_DIGEST = 9
+"""Where the digest stands in a row of ``STAGE_FILE_READ``."""
+
+
+class Window:
+    """A run of new files, all with one name, that are read together and staged in order."""
+
+    def __init__(self) -> None:
+        self.files: list[ToRead] = []
+        self.last = 0
+        """the last row of the walk when it was closed"""
+        self._rows: dict[int, StagedFile] = {}
+        self._read: list[tuple[Any, ...]] = []
+
+    def __len__(self) -> int:
+        """How many files still wait to be read."""
+        return len(self._rows)
+
+    def add(self, row: StagedFile, directory: bytes) -> None:
+        """A file of the walk; ``directory`` is its directory's path from the root."""
+        (seq, _, _, name, _, attr, size, mtime_s, mtime_nsec, _, ctime_s, ctime_nsec, dev, ino,
+         nlink) = row  # fmt: skip
+        self._rows[seq] = row
+        self.files.append(
+            ToRead(seq, directory, name, size, mtime_s, mtime_nsec, ctime_s, ctime_nsec, dev, ino,
+                   nlink, attr)
+        )  # fmt: skip
+
+    def read(self, results: Sequence[tuple[bytes | None, int]]) -> None:
+        """``(digest, seq)`` of files that are as the walk saw them."""
+        for digest, seq in results:
+            row = self._rows.pop(seq)
+            self._read.append((*row[:_DIGEST], digest, *row[_DIGEST:]))
+
+    def take(self, seq: int) -> StagedFile:
+        """The row of a file of which there is more to say."""
+        return self._rows.pop(seq)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """What was read, in order: rows of ``STAGE_FILE_READ``."""
+        return sorted(self._read)
+
+
+class Windows:
+    """Collects the files of a walk into windows, as many as may be under way at a time."""
+
+    def __init__(self, sizes: Sequence[int], most: int) -> None:
+        """``sizes``: files of the first, second, ... window, the last for all after."""
+        self._sizes = list(sizes)
+        self._most = most
+        self._open = Window()
+        self._closed: deque[Window] = deque()
+        self._directory: tuple[int, bytes] = (0, b"")
+        self._last = self._read_to = 0
+        self._first_left: int | None = None
+
+    def offer(
+        self, rows: Sequence[StagedFile], paths: Sequence[tuple[int, bytes]]
+    ) -> tuple[list[StagedFile], Window | None]:
+        """Take rows of the walk. ``paths`` are (key, path) of directories that came with them.
+
+        Returns what was not taken (files with several names; all while too much is under way) and
+        a window that is full.
+        """
+        where = dict(paths)
+        where.setdefault(*self._directory)
+        # The next rows may go on in the directory where these end.
+        self._last = rows[-1][_SEQ]
+        last = rows[-1][_PARENT]
+        self._directory = (last, where[last])
+        window = self._open
+        if len(self._closed) >= self._most:
+            left = list(rows)
+        else:
+            left = []
+            for row in rows:
+                if row[_NLINK] > 1:
+                    left.append(row)
+                else:
+                    window.add(row, where[row[_PARENT]])
+        if left and self._first_left is None:
+            self._first_left = left[0][_SEQ]
+        if len(window) < self._sizes[0]:
+            return left, None
+        if len(self._sizes) > 1:
+            self._sizes.pop(0)
+        return left, self.close()
+
+    def __len__(self) -> int:
+        """How many files the open window has."""
+        return len(self._open)
+
+    def close(self) -> Window:
+        """The open window as it is; a new one is begun."""
+        window, self._open = self._open, Window()
+        window.last = self._last
+        self._closed.append(window)
+        return window
+
+    def read_to(self) -> int:
+        """Up to this row all files are read."""
+        closed = self._closed
+        while closed and not len(closed[0]):
+            self._read_to = closed.popleft().last
+        if self._first_left is None:
+            return self._read_to
+        return min(self._read_to, self._first_left - 1)
