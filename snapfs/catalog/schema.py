@@ -21,6 +21,7 @@ from sqlalchemy import (
     UniqueConstraint,
     and_,
 )
+from sqlalchemy.dialects.sqlite import INTEGER as SqliteInteger  # noqa: N811
 
 APPLICATION_ID = 0x736E6673  # "snfs"
 USER_VERSION = 1
@@ -28,10 +29,15 @@ USER_VERSION = 1
 metadata = MetaData()
 
 
+# SQLite makes a key the row's own number only if its type is called just so; else each table gets an
+# index more. Its integers have 64 bits whatever they are called.
+_INT = BigInteger().with_variant(SqliteInteger(), "sqlite")
+
+
 def int_column(name: str, *, null: bool = False, key: bool = False) -> Column[int]:
     """A 64-bit integer column."""
     # autoincrement is off everywhere: ids come from the table `counter` and are never reused.
-    return Column(name, BigInteger, nullable=null, primary_key=key, autoincrement=False)
+    return Column(name, _INT, nullable=null, primary_key=key, autoincrement=False)
 
 
 def blob_column(name: str, *, null: bool = False, key: bool = False) -> Column[bytes]:
