@@ -9,6 +9,7 @@ from snapfs.capture.take import Taken, TakeOptions, take
 from snapfs.create.explain import explain
 from snapfs.create.options import CreateOptions, CreateResult
 from snapfs.errors import NotFoundError, UsageError
+from snapfs.fs.handles import lies_in
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.progress import Progress
@@ -33,6 +34,7 @@ def create(
     with recorded(repository) as note:
         root_fd = _open_root(path, root)
         try:
+            _refuse_repository(repository, root_fd, path)
             registered = add_root(repository, root) if isinstance(root, NewRoot) else root
             note.root_id = registered.id
             taken = take(
@@ -61,6 +63,17 @@ def _open_root(path: bytes, root: Root | NewRoot) -> int:
         raise NotFoundError(
             f"directory {name} cannot be opened: {error.strerror}", subject=name, hint=hint
         ) from error
+
+
+def _refuse_repository(repository: Repository, root_fd: int, path: bytes) -> None:
+    st = os.fstat(repository.fd)
+    if lies_in(root_fd, (st.st_dev, st.st_ino)):
+        name = os.fsdecode(path)
+        raise UsageError(
+            f"{name} is the repository or lies in it",
+            subject=name,
+            hint="name a directory outside of it",
+        )
 
 
 def rules_of(options: CreateOptions) -> Rules:

@@ -53,6 +53,29 @@ def open_below(top_fd: int, parts: Sequence[bytes]) -> int:
     return fd
 
 
+def lies_in(fd: int, top: tuple[int, int]) -> bool:
+    """Whether an open directory is the one with these (dev, ino) or anywhere below it."""
+    here = os.dup(fd)
+    try:
+        last: tuple[int, int] | None = None
+        while True:
+            st = os.fstat(here)
+            number = (st.st_dev, st.st_ino)
+            if number == top:
+                return True
+            if number == last:
+                return False
+            last = number
+            try:
+                above = os.open(b"..", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
+            except OSError:  # not ours to look into, so not our repository either
+                return False
+            os.close(here)
+            here = above
+    finally:
+        os.close(here)
+
+
 def proc_path(fd: int) -> bytes:
     """A path that names exactly the inode held by ``fd``, also one held with O_PATH."""
     return b"/proc/self/fd/%d" % fd

@@ -199,6 +199,18 @@ def test_case_46_the_repository_lies_inside_the_source(
     assert inside("diff", "s0", ".", cwd=tree).out == b""
 
 
+@pytest.mark.parametrize("below", ["", "packs"])
+def test_the_repository_is_no_root(snapfs: Program, tree: Path, below: str) -> None:
+    """Nor is anything in it, by whatever path."""
+    snapfs.create(tree, "s0")
+    elsewhere = tree.parent / "elsewhere"
+    elsewhere.symlink_to(snapfs.repository)
+    for path in (snapfs.repository / below, elsewhere / below):
+        done = snapfs("create", path, "--nested", ok=(2,))
+        assert "repository" in done.errors
+    assert len(snapfs("roots", "list", "--json").json_lines()) == 1
+
+
 def test_case_47_one_file_system(
     snapfs: Program, workspace: Path, filesystem: Callable[[str], Path]
 ) -> None:
