@@ -21,7 +21,7 @@ from snapfs.restore import read_file
 @dataclass(frozen=True, slots=True)
 class Arguments(Common):
     place: str = argument(
-        "SNAP:PATH", required=True, completes="reference", about="snapshot and file in it"
+        "SNAP:PATH", required=True, completes="file", about="snapshot and file in it"
     )
 
 

@@ -10,40 +10,62 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.errors import Exit
 
-# Readline breaks words at ':' and '@'; snapfs sees the whole line and answers with what replaces the
-# last piece. No answer means that file names are offered.
+# snapfs gets the line up to the cursor and the part of it that readline replaces ($2: readline breaks
+# words at '@', ':' and '=' too). COMP_WORDBREAKS stays as it is, for other commands need it.
 _BASH = """\
 _snapfs() {
-    local IFS=$'\\n'
-    COMPREPLY=($(snapfs __complete bash "${COMP_LINE:0:COMP_POINT}" "${COMP_WORDS[COMP_CWORD]}" 2>/dev/null))
-    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[/@:] ]]; then
-        compopt -o nospace
-    fi
+    local option IFS=' '
+    local -a found
+    mapfile -t found < <(snapfs __complete bash "${COMP_LINE:0:COMP_POINT}" "$2" 2>/dev/null)
+    for option in ${found[0]}; do compopt -o "$option"; done
+    COMPREPLY=("${found[@]:1}")
 }
-# References have @ and : inside a word.
-COMP_WORDBREAKS=${COMP_WORDBREAKS//[@:]/}
-complete -o default -F _snapfs snapfs"""
+complete -F _snapfs snapfs"""
 _ZSH = """\
 #compdef snapfs
 _snapfs() {
     local -a found open
+    local files
     found=("${(@f)$(snapfs __complete zsh "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
+    files=$found[1]
+    shift found
     open=(${(M)found:#*[/@:]})
     found=(${found:#*[/@:]})
-    if (( $#open || $#found )); then
-        (( $#open )) && compadd -S '' -a open
-        (( $#found )) && compadd -a found
-    else
-        _files
-    fi
+    (( $#open )) && compadd -S '' -a open
+    (( $#found )) && compadd -a found
+    [[ $PREFIX == -*=* ]] && compset -P '*='
+    case $files in
+        plusdirs) _files -/ ;;
+        dirnames) (( $#open + $#found )) || _files -/ ;;
+        default) (( $#open + $#found )) || _files ;;
+    esac
 }
 compdef _snapfs snapfs"""
 _FISH = """\
 function __snapfs_complete
-    set -l words (commandline -opc) (commandline -ct)
-    snapfs __complete fish $words[2..-1] 2>/dev/null
+    set -l typed (commandline -ct)
+    set -l word "$typed"
+    for quote in '' \\' '"'
+        if set -l plain (string unescape -- "$typed$quote")
+            set word "$plain"
+            break
+        end
+    end
+    set -l words (commandline -opc) "$word"
+    set -l found (snapfs __complete fish $words[2..-1] 2>/dev/null)
+    set -l files $found[1]
+    set -e found[1]
+    string join \\n -- $found
+    if test "$files" = plusdirs; or test (count $found) -eq 0
+        switch "$files"
+            case default
+                __fish_complete_path "$word"
+            case dirnames plusdirs
+                __fish_complete_directories "$word"
+        end
+    end
 end
-complete -c snapfs -k -a '(__snapfs_complete)'"""
+complete -c snapfs -f -k -a '(__snapfs_complete)'"""
 _SCRIPTS = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 
 

@@ -31,7 +31,7 @@ from snapfs.repository.opened import Repository, repository_at
 @dataclass(frozen=True, slots=True)
 class Arguments(Changing):
     roots: tuple[str, ...] = argument(
-        "[ROOT...]", many=True, completes="directory",
+        "[ROOT...]", many=True, completes="root-or-directory",
         about="directories or labels of roots (default: the root I stand in)",
     )  # fmt: skip
     name: str | None = option(

@@ -22,7 +22,7 @@ from snapfs.model.units import format_count, format_duration, format_size
 @dataclass(frozen=True, slots=True)
 class Arguments(Changing):
     snapshots: tuple[str, ...] = argument(
-        "SNAP|A..B...", many=True, required=True, completes="snapshot",
+        "SNAP|A..B...", many=True, required=True, completes="range",
         about="snapshots, or ranges from A to B inclusive",
     )  # fmt: skip
 

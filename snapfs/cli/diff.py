@@ -21,7 +21,7 @@ from snapfs.errors import Exit
 @dataclass(frozen=True, slots=True)
 class Arguments(Common):
     words: tuple[str, ...] = argument(
-        "[A] [B] [PATH...]", many=True, completes="reference",
+        "[A] [B] [PATH...]", many=True, completes="state",
         about="states A and B, or A..B (default: newest against live); then paths",
     )  # fmt: skip
     paths: tuple[str, ...] = literals()

@@ -354,60 +354,6 @@ def test_alone(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shell("--root", "photos").out.startswith("photos@s1")
 
 
-def test_completion_scripts(shell: Shell) -> None:
-    for name in ("bash", "zsh", "fish"):
-        assert "snapfs __complete" in shell("completion", name).out
-        assert shell("completion", name, "--json").objects[0]["shell"] == name
-    assert "bash, zsh, fish" in shell("completion", "csh", code=2).err
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["li"], ["list"]),
-        (["--lo"], ["--lock-wait"]),
-        (["-q", "re"], ["restore", "rename", "rebuild-catalog"]),
-        (["ls", ""], ["latest", "s3", "s2", "s1", "photos@"]),
-        (["ls", "photos@s"], ["photos@s3", "photos@s2", "photos@s1"]),
-        (["ls", "s1:"], ["s1:a", "s1:link", "s1:sub/"]),
-        (["ls", "s1:sub/"], ["s1:sub/two words"]),
-        (["cat", ":li"], [":link"]),
-        (["ls", "photos@2026-06-01T13:00:s"], ["photos@2026-06-01T13:00:sub/"]),
-        (["ls", "--rec"], ["--recursive"]),
-        (["show", "s1:"], []),
-        (["restore", "s1", "--overwrite", "if"], ["if-changed", "if-newer"]),
-        (["restore", "s1", "--overwrite=n"], ["--overwrite=never"]),
-        (["restore", "s1", "--to", ""], []),
-        (["restore", "s1", "a"], []),
-        (["roots", "re"], ["rename", "remove"]),
-        (["roots", "rename", "ph"], ["photos"]),
-        (["list", "p"], ["photos"]),
-        (["create", "p"], []),
-        (["diff", "s1", "s"], ["s3", "s2", "s1"]),
-        (["nope", ""], []),
-        (["ls", "nope@"], []),
-        (["completion", "b"], ["bash"]),
-        (["--bad", "ls", ""], []),
-    ],
-)
-def test_what_is_offered(past: Shell, words: list[str], expected: list[str]) -> None:
-    assert past("__complete", "zsh", *words).lines == expected
-    assert past("__complete", "fish", *words).err == ""
-
-
-def test_what_bash_is_told(past: Shell) -> None:
-    assert past("__complete", "bash", "snapfs ls photos@la", "la").lines == ["latest"]
-    assert past("__complete", "bash", "snapfs ls s1:sub/", "sub/").lines == ["sub/two\\ words"]
-    assert past("__complete", "bash", "snapfs ls 's1:sub/", "'s1:sub/").lines == [
-        "s1:sub/two words"
-    ]
-
-
-def test_nothing_is_offered_without_a_repository(shell: Shell) -> None:
-    done = shell("__complete", "zsh", "ls", "")
-    assert (done.out, done.err) == ("", "")
-
-
 def test_quiet_says_nothing_but_results_and_errors(past: Shell) -> None:
     (past.tree / "a").write_text("z")
     assert past("create", "-q", "--name", "s4").err == ""

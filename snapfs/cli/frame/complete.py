@@ -9,97 +9,149 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import Any
+from itertools import islice, pairwise
+from typing import NamedTuple
 
 from snapfs.cli.frame import commands
-from snapfs.cli.frame.command import Command, Family
+from snapfs.cli.frame.declared import CHANGING, COMMON, DECLARED
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing, Common
 from snapfs.cli.frame.params import Param, params_of
 from snapfs.cli.frame.parser import split_leading
-from snapfs.cli.frame.paths import path_in
-from snapfs.cli.frame.running import load
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.shellwords import for_readline, split_line
-from snapfs.cli.frame.states import States
+from snapfs.cli.frame.storedwords import WORDS, starting, stored_words
 from snapfs.cli.frame.streams import Messages, Output, Streams
-from snapfs.cli.frame.where import open_to_read
-from snapfs.errors import Exit, SnapfsError
-from snapfs.model.kinds import Kind
-from snapfs.model.names import LATEST
-from snapfs.model.reference import LATEST_POINT, read_reference
-from snapfs.model.snapshot import StoredSide
-from snapfs.tree.listing import list_tree
+from snapfs.errors import Exit
 
 _MOST = 2000
 """Candidates offered at most."""
+_STEPS = 8
+"""Directories with a single entry that are stepped into at most."""
+_OPEN_ENDS = ("@", ":", "/")
+"""What a word ends with that goes on."""
+FILES = {
+    "path": "default",
+    "directory": "dirnames",
+    "root": "dirnames",
+    "root-or-directory": "plusdirs",
+    "state": "default",
+}
+"""By what a word is: the file names that fit."""
+
+
+class Offer(NamedTuple):
+    """Full words that may stand for the one at the cursor, and which file names besides.
+
+    ``files`` is what bash calls it: ``default`` any, ``dirnames`` directories, both only if there
+    is no word; ``plusdirs`` directories as well; empty: none.
+    """
+
+    words: Iterable[str] = ()
+    files: str = ""
 
 
 def complete(words: Sequence[str], out: Output) -> int:
-    """``__complete bash LINE WORD`` or ``__complete zsh|fish WORD...``: one candidate a line."""
+    """``__complete bash LINE PART`` or ``__complete zsh|fish WORD...``.
+
+    The first line says which file names fit (for bash: all options of ``compopt``), then comes one
+    candidate a line.
+    """
     shell, *rest = words
     if shell == "bash":
-        line = split_line(rest[0])
-        found = (for_readline(word, line.raw, rest[1]) for word in candidates(line.words[1:]))
-        offered: Iterable[str] = (word for word in found if word is not None)
+        found, files = _for_bash(*rest)
     else:
-        offered = candidates(rest)
-    for word in islice((word for word in offered if word.isprintable()), _MOST):
+        found, files = offer(rest)
+    out.line(files)
+    for word in islice((word for word in found if word.isprintable()), _MOST):
         out.line(word)
     return Exit.DONE
 
 
-def candidates(words: Sequence[str]) -> Iterator[str]:
-    """Full words that may stand for the last one."""
+def _for_bash(line: str, part: str) -> Offer:
+    """``part`` is what readline takes for the word, since it breaks words at ``@ : =`` too."""
+    typed = split_line(line)
+    head = split_line(typed.raw[: len(typed.raw) - len(part)])
+    words, files = offer(typed.words[1:])
+    found = list(islice(words, _MOST))
+    steps = 0
+    while head.quote and len(found) == 1 and found[0].endswith(_OPEN_ENDS) and steps < _STEPS:
+        # Readline would close the quotes after a word that goes on.
+        further = list(offer([*typed.words[1:-1], found[0]]).words)
+        found, steps = further or found, steps + (1 if further else _STEPS)
+    written = [for_readline(word, typed.raw, part) for word in found]
+    goes_on = len(found) == 1 and found[0].endswith(_OPEN_ENDS)
+    options = [files] if files else []
+    return Offer(
+        [word for word in written if word is not None],
+        " ".join([*options, "nospace"] if goes_on else options),
+    )
+
+
+def offer(words: Sequence[str]) -> Offer:
+    """What may stand for the last word; nothing where anything goes wrong."""
     try:
-        yield from _candidates(list(words))
+        found, files = _offer(list(words))
+        return Offer(_as_long_as_it_goes(found), files)
+    except Exception:
+        return Offer()
+
+
+def _as_long_as_it_goes(words: Iterable[str]) -> Iterator[str]:
+    try:
+        yield from words
     except Exception:
         return
 
 
-def _candidates(words: list[str]) -> Iterator[str]:
+def _offer(words: list[str]) -> Offer:
     typed = words[-1]
+    by_name = _by_name(CHANGING)
+    if len(words) > 1 and words[-2] in by_name and not by_name[words[-2]].is_flag:
+        return _values(by_name[words[-2]], typed, words)
     _, rest = split_leading(Changing, words[:-1])
     if not rest:
-        names = (listed.name for listed in commands.COMMANDS)
-        options = _option_names(params_of(Changing))
-        yield from _starting(typed, options if typed.startswith("-") else names)
-        return
-    listed = commands.find(rest[0])
-    if listed is None:
-        return
-    loaded = load(listed)
-    own = rest[1:]
-    if isinstance(loaded, Family):
+        if typed.startswith("-"):
+            return _option(typed, CHANGING, words)
+        return Offer(starting(typed, (listed.name for listed in commands.COMMANDS)))
+    return _of_command(rest[0], rest[1:], typed, words)
+
+
+def _of_command(name: str, own: list[str], typed: str, words: list[str]) -> Offer:
+    members = [key.split()[1] for key in DECLARED if key.startswith(f"{name} ")]
+    if members:
         if not own:
-            yield from _starting(typed, loaded.names)
-            return
-        member = loaded.member(own[0])
-        if member is None:
-            return
-        loaded, own = load(member), own[1:]
-    yield from _of_command(loaded, own, typed, words)
-
-
-def _of_command(
-    command: Command[Any], own: list[str], typed: str, words: list[str]
-) -> Iterator[str]:
-    params = params_of(command.arguments)
-    by_name = {name: param for param in params for name in param.names}
+            return Offer(starting(typed, members))
+        name, own = f"{name} {own[0]}", own[1:]
+    params = DECLARED.get(name, ())
+    by_name = _by_name(params)
     before = own[-1] if own else ""
-    option, equals, text = typed.partition("=")
-    if typed.startswith("--") and equals and option in by_name:
-        yield from (f"{option}={v}" for v in _values(by_name[option], text, words))
-    elif before in by_name and not by_name[before].is_flag:
-        yield from _values(by_name[before], typed, words)
-    elif typed.startswith("-"):
-        yield from _starting(typed, _option_names(params))
-    else:
-        arguments = [param for param in params if not param.names and not param.literal]
-        if arguments:
-            place = _operands(own, by_name)
-            yield from _values(arguments[min(place, len(arguments) - 1)], typed, words)
+    if "--" in own and any(param.literal for param in params):
+        return Offer(files="default")
+    if "--" not in own and before in by_name and not by_name[before].is_flag:
+        return _values(by_name[before], typed, words)
+    if "--" not in own and typed.startswith("-"):
+        return _option(typed, params, words)
+    arguments = [param for param in params if not param.names and not param.literal]
+    if not arguments:
+        return Offer()
+    place = _operands(own, by_name)
+    if place >= len(arguments) and not arguments[-1].many:
+        return Offer()
+    return _values(arguments[min(place, len(arguments) - 1)], typed, words)
+
+
+def _option(typed: str, params: Sequence[Param], words: list[str]) -> Offer:
+    """An option, or the value that is typed behind its ``=``."""
+    name, equals, text = typed.partition("=")
+    if not equals:
+        return Offer(starting(typed, _option_names(params)))
+    values, files = _values(_by_name(params)[name], text, words)
+    return Offer((f"{name}={value}" for value in values), files)
+
+
+def _by_name(params: Iterable[Param]) -> dict[str, Param]:
+    return {name: param for param in params for name in param.names}
 
 
 def _operands(own: Sequence[str], by_name: dict[str, Param]) -> int:
@@ -116,83 +168,29 @@ def _operands(own: Sequence[str], by_name: dict[str, Param]) -> int:
     return count
 
 
-def _values(param: Param, typed: str, words: list[str]) -> Iterator[str]:
+def _values(param: Param, typed: str, words: list[str]) -> Offer:
     if param.choices:
-        yield from _starting(typed, param.choices)
-    elif param.completes in {"reference", "snapshot", "root"}:
-        invocation = _invocation(words)
-        with open_to_read(invocation) as repository:
-            states = States(invocation, repository)
-            yield from _in_repository(param.completes, typed, states)
-
-
-def _in_repository(what: str, typed: str, states: States) -> Iterator[str]:
-    if what == "root":
-        yield from _starting(typed, (root.label for root in states.roots))
-        return
-    if what == "reference" and ":" in typed:
-        yield from _paths(typed, states)
-        return
-    prefix, at, _ = typed.rpartition("@")
-    names: list[str] = []
-    if at:
-        root = states.named_root(prefix)
-        names = [f"{prefix}@{word}" for word in _names(states, root.id)]
-    else:
-        try:
-            names = _names(states, states.root().id)
-        except SnapfsError:
-            pass
-        names += [f"{root.label}@" for root in states.roots]
-    yield from _starting(typed, names)
-
-
-def _names(states: States, root_id: int) -> list[str]:
-    """Newest first, since that is what is meant most often."""
-    chain = states.repository.snapshots(root_id)
-    return [LATEST, *(snapshot.name for snapshot in reversed(chain))] if chain else []
-
-
-def _paths(typed: str, states: States) -> Iterator[str]:
-    """Names in the directory that PATH has come to."""
-    folder, slash, _ = typed.rpartition("/")
-    place = folder if slash and ":" in folder else typed[: _colon(typed)]
-    reference = read_reference(place if ":" in place else f"{place}:", default=LATEST_POINT)
-    if reference is None:
-        return
-    side = states.side(reference)
-    head = f"{folder}/" if slash and ":" in folder else f"{place}:"
-    path = path_in(states, reference, side.root)
-    if not isinstance(side, StoredSide):
-        return
-    for listed in list_tree(states.repository, side, path, recursive=False):
-        name = listed.path.rpartition(b"/")[2].decode("utf-8", "surrogateescape")
-        word = head + name + ("/" if listed.entry.kind == Kind.DIR else "")
-        if word.startswith(typed):
-            yield word
-
-
-def _colon(typed: str) -> int:
-    """Where SNAPSHOT ends: the first colon after which a path may stand."""
-    for at, char in enumerate(typed):
-        if char == ":" and read_reference(f"{typed[:at]}:", default=LATEST_POINT) is not None:
-            return at
-    raise ValueError(typed)
+        return Offer(starting(typed, param.choices))
+    files = FILES.get(param.completes, "")
+    if param.completes not in WORDS:
+        return Offer(files=files)
+    return Offer(stored_words(param.completes, typed, _invocation(words)), files)
 
 
 def _invocation(words: Sequence[str]) -> Invocation:
     """Enough of an invocation to open the repository that the words mean."""
-    common = Common()
-    for index, word in enumerate(words[:-2]):
-        if word in {"-r", "--repo"}:
-            common = replace(common, repo=words[index + 1])
-        elif word.startswith("--repo="):
-            common = replace(common, repo=word.removeprefix("--repo="))
-        elif word == "--root":
-            common = replace(common, root=words[index + 1])
+    given: dict[str, str | None] = {}
+    by_name = _by_name(param for param in COMMON if not param.is_flag)
+    for word, after in pairwise(words[:-1]):
+        name, equals, text = word.partition("=")
+        if word in by_name:
+            given[by_name[word].field] = after
+        elif equals and name in by_name:
+            given[by_name[name].field] = text
+    common = Common(repo=given.get("repo"), root=given.get("root"), profile=given.get("profile"))
     environment = Environment(os.environb)
     if common.repo is None:
-        settings = environment.settings(None)
+        settings = environment.settings(common.profile)
         repo = settings(next(p for p in params_of(Common) if p.field == "repo"))
         common = replace(common, repo=repo.texts[0] if repo else None)
     return Invocation("completion", (), common, {}, environment, Streams(Output(), Messages()))
@@ -203,7 +201,3 @@ def _option_names(params: Iterable[Param]) -> Iterator[str]:
         if param.names:
             yield param.name
     yield "--help"
-
-
-def _starting(typed: str, words: Iterable[str]) -> Iterator[str]:
-    return (word for word in words if word.startswith(typed))

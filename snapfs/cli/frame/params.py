@@ -22,15 +22,15 @@ class Param:
 
     Options have ``names``, arguments have none. ``metavar`` is empty for a flag. ``parse`` makes
     the value from the text and raises ValueError with a full sentence. ``completes`` says what the
-    shell may offer for the value: ``path``, ``directory``, ``reference``, ``root`` or nothing. A
+    shell may offer for the value (``complete.FILES`` and ``complete.WORDS``). A
     ``setting`` may also come from the environment or a profile, under the option's long name.
     """
 
     field: str
     names: tuple[str, ...]
     metavar: str
-    about: str
-    parse: Callable[[str], Any]
+    about: str = ""
+    parse: Callable[[str], Any] = str
     many: bool = False
     required: bool = False
     literal: bool = False

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-_UNSAFE = frozenset(" \t\"'\\$`!#&()*;<>?[]^{|}~=@:")
-_BREAKS = "\"'@><=;|&(: "
+_UNSAFE = frozenset(" \t\"'\\$`!#&()*;<>?[]^{|}")
+_UNSAFE_IN_DOUBLE = frozenset('"\\$`')
 
 
 class Line(NamedTuple):
-    """Words without their quotes; the last is being typed. ``raw`` is that one as it was typed."""
+    """Words without their quotes; the last is being typed.
+
+    ``raw`` is that one as it was typed, ``quote`` the quotation mark that is still open in it.
+    """
 
     words: list[str]
     raw: str
+    quote: str
 
 
 def split_line(text: str) -> Line:
@@ -40,32 +44,41 @@ def split_line(text: str) -> Line:
             continue
         elif char in "'\"":
             quoted = char
-        elif char == "\\" and at + 1 < len(text):
+        elif char == "\\":
             at += 1
-            word.append(text[at])
+            word.append(text[at : at + 1])  # nothing, if what it quotes is still to come
         else:
             word.append(char)
         inside = True
         at += 1
-    return Line([*words, "".join(word)], text[start:])
+    return Line([*words, "".join(word)], text[start:], quoted)
 
 
 def escape(word: str) -> str:
-    """``word`` with a backslash before whatever a shell would act on; ``: @ =`` as they are."""
-    keep = "@:=~"
-    return "".join(f"\\{c}" if c in _UNSAFE and c not in keep else c for c in word)
+    """``word`` with a backslash before whatever a shell would act on."""
+    return _escape(word, _UNSAFE)
 
 
-def for_readline(candidate: str, raw: str, broken: str) -> str | None:
-    """What replaces ``broken``, the part of the word ``raw`` that readline calls the word.
+def for_readline(candidate: str, raw: str, part: str) -> str | None:
+    """What replaces ``part``, the end of the word ``raw`` that readline calls the word.
 
-    (Readline breaks words at ``:``, ``@`` and ``=`` as well.) None if it does not fit what was typed.
+    (Readline breaks words at ``@``, ``:`` and ``=`` as well, and after an open quotation mark.)
+    None if it does not go on from what is typed before ``part``.
     """
-    if raw[:1] in {"'", '"'}:
-        return candidate
-    head = raw[: len(raw) - len(broken)] if broken and raw.endswith(broken) else raw
-    if not broken or broken in _BREAKS:
-        # Readline offers the break itself, or nothing, as the word: it then keeps it.
-        head = raw
-    written = escape(candidate)
-    return written[len(head) :] if written.startswith(head) else None
+    if not raw.endswith(part):
+        return None
+    head = split_line(raw[: len(raw) - len(part)])
+    before = head.words[-1]
+    if not candidate.startswith(before):
+        return None
+    rest = candidate[len(before) :]
+    if head.quote == "'":
+        return rest.replace("'", "'\\''")
+    if head.quote:
+        # "!" would be looked up in the history, and no backslash is taken away before it.
+        return None if "!" in rest else _escape(rest, _UNSAFE_IN_DOUBLE)
+    return escape(rest)
+
+
+def _escape(text: str, unsafe: frozenset[str]) -> str:
+    return "".join(f"\\{char}" if char in unsafe else char for char in text)
