@@ -37,16 +37,18 @@ class Arguments(Common):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
+        # Without a root of its own, a choice of snapshots is one of those of every root.
+        chooses = arguments.number is not None or arguments.sort == "time"
         if arguments.all:
             roots = list(states.roots)
         elif arguments.roots or arguments.root is not None:
             roots = [states.root(word) for word in arguments.roots or (None,)]
         else:
             here = states.standing_in()
-            if here is None and len(states.roots) != 1:
+            if here is None and len(states.roots) != 1 and not chooses:
                 print_root_summaries(invocation, repository)
                 return Exit.DONE
-            roots = [here or states.roots[0]]
+            roots = [here] if here is not None else list(states.roots)
         rows = [(root, snapshot) for root in roots for snapshot in _chosen(arguments, states, root)]
         if arguments.sort == "time":
             rows.sort(key=lambda row: row[1].created_ns)
@@ -56,7 +58,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 invocation.emit("list/1", named, snapshot)
         elif rows:
             print_snapshots(invocation.out, rows, invocation.clock, several=len(roots) > 1)
-        else:
+        elif not any(states.chain(root) for root in roots):
             labels = ", ".join(root.label for root in roots) or "it"
             invocation.say(f"no snapshots of {labels} in {quote(repository.path)}")
     return Exit.DONE
@@ -77,7 +79,8 @@ COMMAND = Command(
 Lists the snapshots of the root I stand in, or of each ROOT, oldest first: number, name, time, files,
 size of all files, and what taking it added to the repository.
 
-Outside every root of several it lists the roots: number of snapshots, the newest and its size.""",
+Outside every root of several it lists the roots: number of snapshots, the newest and its size; with
+`-n` or `--sort time` the snapshots of all roots.""",
     examples=(
         Example("snapfs list", "of the root I stand in"),
         Example("snapfs list photos -n 5", "the newest five of a root"),

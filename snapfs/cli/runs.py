@@ -41,7 +41,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         rows = [_row(one, invocation) for one in found]
         headings = ("started", "took", "exit", "user", "root", "command", "result")
         print_table(invocation.out, headings, rows, right=(1, 2))
-    else:
+    elif arguments.number != 0:
         invocation.say("no such run yet")
     return Exit.DONE
 

@@ -37,7 +37,7 @@ def parse_share(text: str) -> float:
 def parse_count(text: str) -> int:
     """A whole number of things, 0 or more; ValueError otherwise."""
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise ValueError(f"{text!r} is no whole number")
+        raise ValueError(f"{text!r} is no whole number, 0 or more")
     return int(text)
 
 

@@ -73,7 +73,13 @@ def test_list(past: Shell) -> None:
     assert lines[1].endswith("first")
     assert lines[2].endswith("#w #x")
     assert [o["name"] for o in past("list", "photos", "-n", "2", "--json").objects] == ["s2", "s3"]
-    assert past("list", "-n", "0").out == ""
+    for words in (["list"], ["runs"]):
+        none = past(*words, "-n", "0")
+        assert (none.out, none.err) == ("", "")
+        for given in (["-n", "-1"], ["--number=-1"], ["-n-1"]):
+            refused = past(*words, *given, code=2)
+            assert refused.out == ""
+            assert "'-1' is no whole number, 0 or more" in refused.err
     assert len(past("list", "-n", "99").lines) == 4
     first = past("list", "--json").objects[0]
     assert (first["schema"], first["reference"]) == ("list/1", "photos@s1")
@@ -96,6 +102,11 @@ def test_list_outside_of_every_root(past: Shell, monkeypatch: pytest.MonkeyPatch
     shown = past("list", "--json").objects
     assert [o["schema"] for o in shown] == ["roots/1", "roots/1"]
     assert [o["newest"] for o in shown] == ["home@h1", "photos@s3"]
+    newest = past("list", "-n", "1").lines
+    assert [line.split()[1] for line in newest[1:]] == ["home@h1", "photos@s3"]
+    by_time = past("list", "--sort", "time", "--json").objects
+    assert [o["name"] for o in by_time] == ["s1", "s2", "s3", "h1"]
+    assert past("list", "-n", "0").out == ""
     every = past("list", "--all").lines
     assert [line.split()[1] for line in every[1:]] == [
         "home@h1", "photos@s1", "photos@s2", "photos@s3",
