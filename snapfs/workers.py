@@ -9,6 +9,7 @@ socket pair; both ends are the same program.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import signal
@@ -165,6 +166,8 @@ def serve(handle: Callable[[Any], object]) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    # Tuples by the hundred thousand are no cycles.
+    gc.set_threshold(50_000, 20, 100)
     connection = Connection(int(sys.argv[1]))
     os.set_inheritable(connection.fileno(), False)
     parent = _Parent(connection)
