@@ -28,11 +28,13 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         raise UsageError("rename wants a NEW name, or a message with -m")
     with open_to_write(invocation) as repository:
         stored = States(invocation, repository).snapshot_of(arguments.snapshot)
-        changed = stored.snapshot
-        if not arguments.dry_run:
-            changed = rename_snapshot(
-                repository, changed, name=arguments.name, message=arguments.message
-            )
+        changed = rename_snapshot(
+            repository,
+            stored.snapshot,
+            name=arguments.name,
+            message=arguments.message,
+            dry_run=arguments.dry_run,
+        )
     print_changed(invocation, stored.root, changed, dry_run=arguments.dry_run)
     return Exit.DONE
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
-from snapfs.cli.frame.params import argument, option
+from snapfs.cli.frame.params import argument, flag, option
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_write
 from snapfs.cli.render.roots import print_root
@@ -25,6 +25,7 @@ class Arguments(Changing):
     host: str | None = option(
         "--host", metavar="HOST", setting=True, about="host it is on (default: this machine's id)"
     )
+    nested: bool = flag("--nested", about="also to a directory inside or around another root")
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
@@ -36,8 +37,14 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             raise NotFoundError(
                 f"{quote_text(arguments.directory)} is no directory", subject=arguments.directory
             )
-        if not arguments.dry_run:
-            root = move_root(repository, root, path, arguments.host or host_id())
+        root = move_root(
+            repository,
+            root,
+            path,
+            arguments.host or host_id(),
+            nested=arguments.nested,
+            dry_run=arguments.dry_run,
+        )
         print_root(invocation, repository, root, dry_run=arguments.dry_run)
     return Exit.DONE
 
@@ -45,7 +52,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 COMMAND = Command(
     arguments=Arguments,
     run=run,
-    synopsis=("roots move ROOT DIR [--host HOST]",),
+    synopsis=("roots move ROOT DIR [--host HOST] [--nested]",),
     description="Follows a directory that got a new path, or that is on this host from now on. "
     "Nothing is moved on disk.",
     examples=(Example("snapfs roots move photos /mnt/photos", "it is there now"),),

@@ -25,8 +25,7 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         root = States(invocation, repository).named_root(arguments.old)
-        if not arguments.dry_run:
-            root = rename_root(repository, root, arguments.label)
+        root = rename_root(repository, root, arguments.label, dry_run=arguments.dry_run)
         print_root(invocation, repository, root, dry_run=arguments.dry_run)
     return Exit.DONE
 

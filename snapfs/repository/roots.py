@@ -31,7 +31,7 @@ def add_root(repository: Repository, wanted: NewRoot) -> Root:
             if other.path == wanted.path:
                 return other
             if not wanted.nested:
-                _refuse_nested(wanted.path, other)
+                refuse_nested(wanted.path, other)
         if wanted.label is not None and wanted.label in taken:
             raise UsageError(
                 f"there is a root {wanted.label} already",
@@ -65,7 +65,8 @@ def free_label(path: bytes, taken: set[str]) -> str:
     return label
 
 
-def _refuse_nested(path: bytes, other: Root) -> None:
+def refuse_nested(path: bytes, other: Root) -> None:
+    """Raises UsageError if ``path`` lies inside or around another root of the same host."""
     assert other.path is not None
     inside = path.startswith(other.path.rstrip(b"/") + b"/")
     around = other.path.startswith(path.rstrip(b"/") + b"/")
@@ -74,5 +75,5 @@ def _refuse_nested(path: bytes, other: Root) -> None:
         raise UsageError(
             f"{os.fsdecode(path)} lies {where} root {other.label}",
             subject=other.label,
-            hint="give --nested to make it a root of its own",
+            hint="give --nested if it is to be a root of its own",
         )

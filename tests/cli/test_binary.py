@@ -228,9 +228,23 @@ def test_a_second_writer_is_told_at_once_or_waits(binary: Binary, tmp_path: Path
 def test_a_directory_inside_or_around_a_root(binary: Binary, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "inner").mkdir()
+    (tmp_path / "elsewhere").mkdir()
     binary("create", tree, "--name", "s1")
     for folder in (tree / "inner", tmp_path):
         assert b"--nested" in binary("create", folder, code=2).stderr
     assert binary("create", tree / "inner", "--nested", "--name", "i1").stdout == b"inner@i1\n"
+    # What create refuses, a move does not bring about.
+    elsewhere = tmp_path / "elsewhere"
+    binary("create", elsewhere, "--name", "e1")
+    for folder in (tree / "other", tmp_path):
+        folder.mkdir(exist_ok=True)
+        for more in ([], ["--dry-run"]):
+            refused = binary("roots", "move", "elsewhere", folder, *more, code=2)
+            assert b"--nested" in refused.stderr
+            assert refused.stdout == b""
+    assert str(elsewhere).encode() in binary("roots").stdout
+    binary("roots", "move", "elsewhere", tree / "other", "--nested")
+    binary("roots", "move", "elsewhere", tree / "other")  # where it is already
+    binary("roots", "move", "elsewhere", elsewhere)
     (tmp_path / "other/tree").mkdir(parents=True)
     assert binary("create", tmp_path / "other/tree", "--name", "o1").stdout == b"tree-2@o1\n"

@@ -261,7 +261,8 @@ def test_names_tags_and_pins(past: Shell) -> None:
     assert done.out == "photos@start\n"
     assert past("rename", "start", "-m", "").out == "photos@start\n"
     assert "a NEW name" in past("rename", "start", code=2).err
-    assert "already" in past("rename", "start", "s2", code=2).err
+    for more in ([], ["--dry-run"]):
+        assert "already" in past("rename", "start", "s2", *more, code=2).err
     assert past("rename", "start", "never", "-n").err == "photos@start: dry run, nothing changed\n"
     assert past("tag", "start", "one", "two").err == "photos@start: #one #two\n"
     assert past("untag", "start", "two", "none").err == "photos@start: #one\n"
@@ -294,6 +295,8 @@ def test_roots(past: Shell, tmp_path: Path) -> None:
         assert [line.split()[0] for line in past(*words).lines] == ["root", "photos"]
     assert past("roots", "rename", "photos", "pictures").out == "pictures\n"
     assert "no root photos" in past("roots", "rename", "photos", "x", code=1).err
+    assert "dry run" in past("roots", "rename", "pictures", "images", "-n").err
+    assert past("roots").lines[1].split()[0] == "pictures"
     moved = tmp_path / "moved"
     assert "is no directory" in past("roots", "move", "pictures", str(moved), code=1).err
     moved.mkdir()

@@ -133,6 +133,7 @@ DECLARED = {
         Param(field="old", names=(), metavar="ROOT", completes="root"),
         Param(field="directory", names=(), metavar="DIR", completes="directory"),
         Param(field="host", names=("--host",), metavar="HOST"),
+        Param(field="nested", names=("--nested",), metavar=""),
         *CHANGING,
     ),
     "roots remove": (
