@@ -116,7 +116,9 @@ change their meaning; a change of meaning gets another number.
 
 Sizes are bytes. Times are RFC 3339 in UTC with nanoseconds; years before 0 and after 9999 have a sign. Paths and
 other names that are not UTF-8 are text with bad bytes written as `\\xNN`, and a second key with `_b64` at its
-end has them exactly, in base64; where there is no such key the text is exact."""
+end has them exactly, in base64; where there is no such key the text is exact.
+
+`--help` prints the same text with `--json` as without."""
 
 
 def _users(schema: Schema) -> Iterator[str]:

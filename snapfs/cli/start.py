@@ -110,5 +110,5 @@ COMMAND = Command(
     description="""\
 Without a command snapfs shows the newest snapshot of the root I stand in and what to type next, or the
 first commands.""",
-    schemas=("start/1",),
+    schemas=("start/1", "version/1"),
 )

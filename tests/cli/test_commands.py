@@ -403,7 +403,7 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("diff", "s1", "s3"), ("diff", "s1", "s2", "--content"), ("diff", "s1", "s2", "--stat"),
         ("restore", "s1", "--to", str(tmp_path / "x")), ("restore", "s1", "--in-place", "-n"),
         ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("delete", "s1", "-y"), ("verify",),
-        ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (),
+        ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip
     for words in lines:
         done = past(*words, "--json")

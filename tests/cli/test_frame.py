@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs import __version__
 from snapfs.cli.frame import commands
 from snapfs.cli.frame.failure import answering, as_snapfs_error
 from snapfs.cli.frame.overview import overview
@@ -42,7 +43,10 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["-h"], ["help"], ["--json", "--help"], ["--help", "--json"], ["--json", "help"], ["help", "-q"]],
+)  # fmt: skip
 def test_help(capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
     code, out, err = run(capfd, *words)
     assert (code, err) == (0, "")
@@ -59,15 +63,28 @@ def test_help_of_each_command(capfd: pytest.CaptureFixture[str], name: str) -> N
         run(capfd, name, "--help"),
         run(capfd, "help", name),
         run(capfd, "-q", name, "-h", "--debug"),
+        run(capfd, "--json", name, "--help"),
+        run(capfd, "help", name, "--json"),
     ]
-    assert results[0][:2] == results[1][:2] == results[2][:2]
+    assert all(result == results[0] for result in results)
     assert results[0][0] == 0
     assert results[0][1].startswith(f"Usage: snapfs {name}")
 
 
 def test_version(capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capfd, "--version")
-    assert (code, out.split()[0]) == (0, "snapfs")
+    for words in (["--version"], ["-q", "--version"], ["list", "--version"], ["--version", "x"]):
+        assert run(capfd, *words) == (0, f"snapfs {__version__}\n", "")
+    for words in (
+        ["--version", "--json"],
+        ["--json", "--version"],
+        ["list", "--json", "--version"],
+    ):
+        code, out, err = run(capfd, *words)
+        assert (code, err) == (0, "")
+        assert json.loads(out) == {"schema": "version/1", "version": __version__}
+    code, _, err = run(capfd, "version")
+    assert code == 2
+    assert "`snapfs --version`" in err
 
 
 @pytest.mark.parametrize(
@@ -259,3 +276,4 @@ def test_the_overview_names_every_common_option() -> None:
     text = overview()
     for param in params_of(Changing):
         assert param.name in text
+    assert "--version" in text

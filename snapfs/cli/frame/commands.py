@@ -85,6 +85,7 @@ REMARKS = {
     "mount": "this version has no mount; look with `snapfs ls` and `snapfs cat`",
     "receive": "this version has no import; a repository can be copied as a folder",
     "send": "this version has no export; a repository can be copied as a folder",
+    "version": "`snapfs --version` prints it",
     "unlock": "nothing needs to be unlocked: locks end with the process that holds them",
 }
 """Words of other tools for which there is no command, and what to do instead."""

@@ -200,4 +200,4 @@ def _option_names(params: Iterable[Param]) -> Iterator[str]:
     for param in params:
         if param.names:
             yield param.name
-    yield "--help"
+    yield from ("--help", "--version")

@@ -40,11 +40,8 @@ def run(argv: Sequence[str] | None) -> int:
 
 
 def _run(words: list[str], streams: Streams) -> int:
-    from snapfs.cli.frame.overview import overview, version
+    from snapfs.cli.frame.overview import overview
 
-    if words[:1] == ["--version"]:
-        streams.out.line(version())
-        return Exit.DONE
     if words in (["--help"], ["-h"], ["help"]):
         streams.out.line(overview())
         return Exit.DONE

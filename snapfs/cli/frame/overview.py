@@ -1,8 +1,7 @@
-"""``snapfs --help`` and ``snapfs --version``: text that needs no command module."""
+"""``snapfs --help``, which needs no command module."""
 
 from __future__ import annotations
 
-from snapfs import __version__
 from snapfs.cli.frame.commands import COMMANDS, GROUPS
 
 _HEAD = """\
@@ -18,7 +17,8 @@ common options, before or after the command:
   --profile NAME     named settings      -v, --verbose   say more
   --lock-wait SPAN   wait for a writer   --no-progress   no progress line
   -n, --dry-run      change nothing      -y, --yes       do not ask
-  -h, --help         this text           --debug         where an error came from
+  -h, --help         this text           --version       the version
+                                         --debug         where an error came from
 
 `snapfs COMMAND --help` explains one command, `man snapfs` all of it.
 First steps: snapfs create DIR, snapfs list, snapfs restore latest:FILE --to DIR2"""
@@ -34,8 +34,3 @@ def overview() -> str:
             parts.append("\n".join([f"{group}:", *lines, ""]))
     parts.append(_TAIL)
     return "\n".join(parts)
-
-
-def version() -> str:
-    """``snapfs 0.1.0``."""
-    return f"snapfs {__version__}"

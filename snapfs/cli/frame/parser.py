@@ -15,12 +15,17 @@ from snapfs.model.quote import quote_text
 
 A = TypeVar("A")
 HELP_NAMES = ("-h", "--help")
+VERSION_NAME = "--version"
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"0", "false", "no", "off"})
 
 
 class HelpRequested(Exception):  # noqa: N818 (no error)
     """``-h`` or ``--help`` stood on the command line."""
+
+
+class VersionRequested(Exception):  # noqa: N818 (no error)
+    """``--version`` stood on the command line."""
 
 
 class Setting(NamedTuple):
@@ -46,7 +51,7 @@ def parse(
 ) -> Parsed[A]:
     """Fill the dataclass ``arguments`` from ``words``, then from the settings of a profile.
 
-    Raises UsageError, or HelpRequested before anything else is checked.
+    Raises UsageError, or HelpRequested or VersionRequested before values are checked.
     """
     params = params_of(arguments)
     reader = _Reader(params)
@@ -156,6 +161,8 @@ def _find(known: dict[str, Param], name: str) -> Param:
         return param
     if name in HELP_NAMES:
         raise HelpRequested
+    if name == VERSION_NAME:
+        raise VersionRequested
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, 1, 0.6)

@@ -13,9 +13,11 @@ from snapfs.cli.frame.help import command_help
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.overview import overview
-from snapfs.cli.frame.parser import HelpRequested, parse, split_leading
+from snapfs.cli.frame.parser import HelpRequested, VersionRequested, parse, split_leading
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.streams import Streams, encode
+from snapfs.cli.frame.version import Version
+from snapfs.cli.render.json import json_line
 from snapfs.errors import Exit, UsageError
 from snapfs.model.quote import quote_text
 
@@ -23,12 +25,26 @@ from snapfs.model.quote import quote_text
 def run_command(words: list[str], streams: Streams) -> int:
     """Options, a command, its words; the exit code."""
     try:
+        return _run_command(words, streams)
+    except VersionRequested:
+        version = Version()
+        as_json = "--json" in words
+        text = json_line("version/1", version) if as_json else f"snapfs {version.version}"
+        streams.out.line(text)
+        return Exit.DONE
+
+
+def _run_command(words: list[str], streams: Streams) -> int:
+    try:
         leading, rest = split_leading(Changing, words)
+        if rest[:1] == ["help"]:
+            topics = [word for word in rest[1:] if not word.startswith("-")]
+            if not topics:
+                raise HelpRequested
+            leading, rest = [], [topics[0], "--help"]
     except HelpRequested:
         streams.out.line(overview())
         return Exit.DONE
-    if rest[:1] == ["help"] and len(rest) > 1:
-        leading, rest = [], [rest[1], "--help"]
     if rest and rest[0] == "--":
         raise UsageError("a command must come before --")
     listed = commands.find(rest[0]) if rest else commands.START

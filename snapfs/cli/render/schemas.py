@@ -11,6 +11,7 @@ from typing import Any
 from snapfs.cli.cat import Chunk, Place
 from snapfs.cli.completion import Script
 from snapfs.cli.frame.failure import Failure
+from snapfs.cli.frame.version import Version
 from snapfs.cli.render.changes import Difference, DiffSummary, DiffText
 from snapfs.cli.render.entries import Attributes
 from snapfs.cli.render.progress import Note, Trouble
@@ -59,6 +60,7 @@ SCHEMAS = (
     Schema("info/1", "the repository in numbers", (InfoResult,)),
     Schema("completion/1", "the script", (Script,)),
     Schema("rebuild-catalog/1", "what was found", (RebuildResult,)),
+    Schema("version/1", "which snapfs this is, from snapfs --version", (Version,)),
     Schema("start/1", "where I stand, from snapfs alone", (Standing,)),
     Schema("error/1", "why the exit code is not 0", (Failure,), on_stderr=True),
     Schema("note/1", "what the user should know", (Note,), on_stderr=True),
