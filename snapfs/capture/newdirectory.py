@@ -77,6 +77,8 @@ class NewDirectories:
                 if who != owner:
                     owner = who
                     attr = self._stage.attr(mode & 0o7777, uid, gid, 0, b"")
+                if not files:
+                    self._staging.path(frame, stack)
                 files += 1
                 read_bytes += size
                 staged.append((
@@ -93,17 +95,18 @@ class NewDirectories:
                 inode = -seq if first else None
                 if self._staging.leaf(frame, stack, name, st, seq, inode, None) != OK:
                     sound = False
+                staged = self._staging.files  # it may have been flushed
             seq += 1
             if len(marked) == SLICE:
                 mark.add_slice(marked, fields)
                 marked, fields = [], []
             if len(staged) >= FLUSH_ROWS:
-                self._count(frame, stack, files, read_bytes)
+                self._count(files, read_bytes)
                 files = read_bytes = 0
                 self._staging.flush()
                 staged = self._staging.files
         mark.add_slice(marked, fields)
-        self._count(frame, stack, files, read_bytes)
+        self._count(files, read_bytes)
         totals.next_seq = seq
         totals.entries += seq - low
         frame.low, frame.high = low, seq - 1
@@ -112,11 +115,8 @@ class NewDirectories:
         frame.todo = iter(below)
         self._progress.advance(entries=seq - low)
 
-    def _count(self, frame: Frame, stack: DirStack, files: int, total_bytes: int) -> None:
-        """So many files of a directory are to be read."""
-        if not files:
-            return
-        self._staging.path(frame, stack)
+    def _count(self, files: int, total_bytes: int) -> None:
+        """So many files are to be read."""
         totals = self._totals
         totals.files += files
         totals.total_bytes += total_bytes
