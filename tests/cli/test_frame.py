@@ -232,16 +232,48 @@ def test_the_reader_of_our_output_goes_away(tmp_path: Path) -> None:
     assert process.stderr == b"snapfs: standard output: No space left on device\n"
 
 
+def redirected(binary: Binary, how: str, *words: str | Path) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "-c", f'"$@" {how}', "bash", *ARGV, *words],
+        env=binary.variables, capture_output=True, check=False,
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(closed: str, tmp_path: Path) -> None:
     binary = Binary(tmp_path)
-    for words, code in (("--help", 0), ("list", 10)):
-        done = subprocess.run(
-            ["bash", "-c", f'"$@" {closed}', "bash", *ARGV, words],
-            env=binary.variables, capture_output=True, check=False,
-        )  # fmt: skip
+    for word, code in (("--help", int(">&-" in closed.split())), ("list", 10)):
+        done = redirected(binary, closed, word)
         assert done.returncode == code
         assert b"Traceback" not in done.stderr
+
+
+def test_what_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
+    binary = Binary(tmp_path)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a").write_text("x")
+    said = b"standard output is closed"
+    done = redirected(binary, ">&-", "create", tree, "--name", "s1")
+    assert done.returncode == 1
+    assert said in done.stderr
+    lines: tuple[tuple[str | Path, ...], ...] = (
+        ("list",), ("list", "--json"), ("ls",), ("show",), ("cat", "s1:a"), ("roots",), ("runs",),
+        ("info",), ("verify", "--json"), (), ("--version",), ("--help",), ("list", "--help"),
+        ("completion", "bash"), ("restore", "s1", "--to", tmp_path / "x", "--dry-run"),
+        ("diff", "s1", ".", "--stat"), ("create", tree), ("tag", "s1", "t"),
+    )  # fmt: skip
+    for words in lines:
+        done = redirected(binary, ">&-", *words)
+        assert done.returncode == 1, words
+        assert done.stderr.count(said) == 1, words
+        if "--json" in words:
+            assert json.loads(done.stderr)["subject"] == "standard output"
+    # Nothing to print, nothing to fail.
+    (tree / "a").write_text("y")
+    binary("create", tree)
+    for silent in (("diff",), ("list", "-n", "0"), ("restore", "s1", "--to", tmp_path / "y")):
+        assert redirected(binary, ">&-", *silent).returncode == 0, silent
 
 
 @pytest.mark.parametrize(

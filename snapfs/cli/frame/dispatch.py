@@ -24,9 +24,9 @@ _PIPE_CODE = 141
 
 def run(argv: Sequence[str] | None) -> int:
     """Run a command line; every error is told here."""
-    fill_closed_descriptors()
+    closed = fill_closed_descriptors()
     words = words_as_text(list(sys.argv[1:] if argv is None else argv))
-    streams = Streams(Output(), Messages())
+    streams = Streams(Output(closed=1 in closed), Messages())
     try:
         code = _run(words, streams)
         streams.out.flush()

@@ -20,17 +20,19 @@ class OutputClosed(Exception):  # noqa: N818 (nothing went wrong)
     """The reader of standard output went away, as ``head`` does."""
 
 
-def fill_closed_descriptors() -> None:
-    """Open /dev/null where standard input, output or error is closed.
+def fill_closed_descriptors() -> set[int]:
+    """Open /dev/null where standard input, output or error is closed; which were.
 
     Else the next file opened would get that number, and a message would be written into it.
     """
+    closed: set[int] = set()
     while True:
         descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         if descriptor > 2:
             os.close(descriptor)
-            return
+            return closed
         os.set_inheritable(descriptor, True)
+        closed.add(descriptor)
 
 
 def encode(text: str) -> bytes:
@@ -49,8 +51,10 @@ class Output:
     The buffer is its own: what could not be written is not tried again by a destructor.
     """
 
-    def __init__(self, descriptor: int = 1) -> None:
+    def __init__(self, descriptor: int = 1, *, closed: bool = False) -> None:
+        """``closed`` says that there is none: whatever is to be printed fails."""
         self._descriptor = descriptor
+        self._closed = closed
         self._held: list[bytes] = []
         self._held_bytes = 0
         self.is_terminal = os.isatty(descriptor)
@@ -73,6 +77,12 @@ class Output:
         rest = memoryview(b"".join(self._held))
         self._held.clear()
         self._held_bytes = 0
+        if rest and self._closed:
+            raise SnapfsError(
+                "standard output is closed, and there is something to print",
+                subject="standard output",
+                hint="give it a file or /dev/null",
+            )
         try:
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
