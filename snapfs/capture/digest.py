@@ -13,6 +13,7 @@ from snapfs.blocks.treedigest import tree_digest
 from snapfs.catalog.stage import DirRow, Stage, TreeRow
 from snapfs.model.kinds import Kind
 
+_DIR = int(Kind.DIR)
 _BATCH = 4096
 _MOST_WAITING = 64 * 1024
 """Directories remembered while they wait; beyond, all are looked up at the end."""
@@ -66,7 +67,7 @@ class TreeDigests:
         """The children, with the digests that are not in the tables yet."""
         made = self._made
         for row in rows:
-            if row[1] == Kind.DIR and row[14] in made:
+            if row[1] == _DIR and row[14] in made:
                 yield (*row[:12], made[row[14]], row[13], row[14])
             else:
                 yield row

@@ -51,6 +51,7 @@ _ZEROS = memoryview(bytes(1 << 20))
 _STOP_CHECK_BYTES = 8 << 20
 _STOP_CHECK_FILES = 32
 _SPECIAL_BITS = 0o7000
+_BLOCK, _ZERO = int(ExtentKind.BLOCK), int(ExtentKind.ZERO)
 
 
 class FileJob(NamedTuple):
@@ -159,14 +160,14 @@ class FileWriter:
         """Write extents from offset ``start`` on; how many bytes they cover. Holes are passed over."""
         at = start
         for kind, length, digest, pack, segment_offset, stored, offset in places:
-            if kind == ExtentKind.BLOCK:
+            if kind == _BLOCK:
                 if not digest or not pack:
                     raise DamageError("the repository has lost a block of it")
                 block = self._reader.read(
                     pack, segment_offset, stored, offset, length, digest=digest
                 )
                 _write_at(fd, block, at)
-            elif kind == ExtentKind.ZERO and not self._sparse:
+            elif kind == _ZERO and not self._sparse:
                 for done in range(0, length, len(_ZEROS)):
                     _write_at(fd, _ZEROS[: length - done], at + done)
             at += length
@@ -191,7 +192,7 @@ class FileWriter:
             if flags & NOCOW:  # it takes effect on an empty file only
                 with contextlib.suppress(OSError):
                     set_flags(fd, NOCOW)
-            if len(places) == 1 and places[0][0] == ExtentKind.BLOCK:
+            if len(places) == 1 and places[0][0] == _BLOCK:
                 self._write_whole(fd, places[0], size)
             elif places or size:
                 self._write_extents(fd, places, size)
@@ -231,7 +232,7 @@ class FileWriter:
         if sum(place[1] for place in places) != size:
             raise DamageError("the repository has lost its bytes")
         self.fill(fd, 0, places)
-        if places[-1][0] != ExtentKind.BLOCK:  # a hole at the end is only made by the size
+        if places[-1][0] != _BLOCK:  # a hole at the end is only made by the size
             os.ftruncate(fd, size)
 
     def _trouble(self, directory: int, name: bytes, error: Exception, how: int) -> Trouble:
