@@ -124,9 +124,12 @@ class Place(NamedTuple):
     offset: int
 
 
+_BLOCK = int(ExtentKind.BLOCK)
+
+
 def _place(length: int, row: tuple[bytes | None, int, int, int, int, str]) -> Place:
     digest, _, offset, segment_offset, stored, pack = row
-    return Place(ExtentKind.BLOCK, length, digest or b"", pack, segment_offset, stored, offset)
+    return Place(_BLOCK, length, digest or b"", pack, segment_offset, stored, offset)
 
 
 def places(catalog: Catalog, content: int) -> list[Place]:
@@ -165,8 +168,12 @@ def places_of(catalog: Catalog, contents: Sequence[int]) -> dict[int, list[Place
     for start in range(0, len(contents), AT_ONCE):
         part = list(contents[start : start + AT_ONCE])
         part += [0] * (AT_ONCE - len(part))
-        for row in catalog.execute(sql.BLOCKS_PLACES, part):
-            found[row[0]] = [_place(row[2], row[1:])]
+        for id_, digest_, length, offset, segment_offset, stored, pack in catalog.execute(
+            sql.BLOCKS_PLACES, part
+        ):
+            found[id_] = [
+                Place(_BLOCK, length, digest_ or b"", pack, segment_offset, stored, offset)
+            ]
     for content in contents:
         if content not in found:
             try:
