@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,6 +17,16 @@ class Problem:
     path: bytes
     errno: int
     what: str
+
+    def text(self) -> str:
+        """What happened, and why."""
+        return with_reason(self.what, self.errno)
+
+
+def with_reason(what: str, errno: int) -> str:
+    """``cannot be read: Permission denied``; ``what`` alone if it says why, or there is no errno."""
+    reason = os.strerror(errno) if errno else ""
+    return what if reason in what else f"{what}: {reason}"
 
 
 class Progress(Protocol):

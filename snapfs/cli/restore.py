@@ -14,7 +14,7 @@ from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
-from snapfs.cli.render.restored import plan_lines, print_plan, print_restored
+from snapfs.cli.render.restored import NoticingOwners, plan_lines, print_plan, print_restored
 from snapfs.errors import Exit, UsageError
 from snapfs.model.reference import Reference
 from snapfs.model.snapshot import StoredSide
@@ -83,8 +83,10 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 return Exit.DONE
             invocation.confirm(plan_lines(stored, plan), "Go on?")
         with invocation.progress() as progress:
-            result = restore(repository, stored.root, stored.snapshot, options, progress=progress)
-        print_restored(invocation, repository, stored.root, options, result)
+            noticing = NoticingOwners(progress)
+            result = restore(repository, stored.root, stored.snapshot, options, progress=noticing)
+        hints = noticing.hints()
+        print_restored(invocation, repository, stored.root, options, result, hints=hints)
     return Exit.PARTIAL if result.problems else Exit.DONE
 
 

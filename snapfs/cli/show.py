@@ -15,6 +15,7 @@ from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
+from snapfs.progress import with_reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,10 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
         pairs.append((f"since {result.previous.name}", f"{changes}; {grown}"))
     pairs.extend(("rule", printable(rule)) for rule in result.rules)
     pairs.extend(
-        ("problem", f"{quote(problem.path or b'.')}: {printable(problem.what)}")
+        (
+            "problem",
+            f"{quote(problem.path or b'.')}: {printable(with_reason(problem.what, problem.errno))}",
+        )
         for problem in result.problems
     )
     facts(invocation.out, pairs)

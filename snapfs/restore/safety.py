@@ -14,7 +14,7 @@ from snapfs.catalog import rows, view
 from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
 from snapfs.model.snapshot import Root, Snapshot
-from snapfs.progress import Progress
+from snapfs.progress import Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
 
@@ -60,8 +60,9 @@ def take_safety(
     for problem in rows.problems(repository.catalog, made.id):
         if problem.what != CHANGED and _concerned(problem.path, options.paths):
             name = os.fsdecode(problem.path)
+            why = with_reason(problem.what, problem.errno)
             raise SnapfsError(
-                f"the safety snapshot {made.name} is not complete ({name}: {problem.what}), so "
+                f"the safety snapshot {made.name} is not complete ({name}: {why}), so "
                 "nothing was restored",
                 subject=name,
                 hint="mend that, or give --no-safety",

@@ -165,6 +165,12 @@ def test_case_41_restore_as_an_ordinary_user(snapfs: Program, as_user: Program, 
             assert fact["content"] == whole.facts[path]["content"], path
     named = [line for line in done.errors.splitlines() if "special/null" in line]
     assert len(named) == 1, str(done)
+    refused = [line for line in done.errors.splitlines() if ": not set: owner " in line]
+    assert refused, str(done)
+    assert all("Operation not permitted" in line for line in refused)
+    assert done.errors.count("--owner none") == 1, "the way out is named once"
+    without = as_user("restore", f"{tree}@s0:owners", "--to", own / "mine", "--owner", "none")
+    assert without.errors.count("!") == 0
 
 
 def test_case_42_parents_of_one_deep_file(snapfs: Program, workspace: Path, tree: Path) -> None:

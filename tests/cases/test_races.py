@@ -158,8 +158,11 @@ def test_case_45_unreadable_entries(as_user: Program, user: User) -> None:
     (tree / "file").chmod(0)
     (tree / "closed").chmod(0)
     taken = as_user.create(tree, "s0", ok=(3,))
-    for name in ("file", "closed"):
-        assert name in taken.errors
+    for line in ("! file: cannot be read", "! closed: directory cannot be opened"):
+        assert f"{line}: Permission denied\n" in taken.errors
+    shown = as_user("show", "s0", cwd=tree).text
+    assert "file: cannot be read: Permission denied" in shown
+    assert "closed: directory cannot be opened: Permission denied" in shown
     told = as_user("diff", "before", "s0", cwd=tree, ok=(0, 3))
     assert not any(line.startswith("-") for line in told.lines), "unread is not removed"
     assert {"!\tfile", "!\tclosed"} <= {"\t".join(line.split("\t")[:2]) for line in told.lines}

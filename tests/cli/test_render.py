@@ -195,13 +195,14 @@ def test_problems_and_notes_as_lines(pipe: Pipe) -> None:
     reporter = LineProgress(Messages(pipe.writer), 2)
     reporter.phase("scan", entries=5)
     reporter.advance(entries=1)
-    for name in (b"a\n", b"", b"c", b"d"):
-        reporter.problem(Problem(name, 13, "Permission denied"))
+    reporter.problem(Problem(b"a\n", 13, "cannot be read"))
+    for name in (b"", b"c", b"d"):
+        reporter.problem(Problem(name, 13, "not set: owner 0:0 (Permission denied)"))
     reporter.note("a note\x1b[2J")
     reporter.finish()
     assert pipe.text().split("\n") == [
-        "! 'a'$'\\n': Permission denied",
-        "! .: Permission denied",
+        "! 'a'$'\\n': cannot be read: Permission denied",
+        "! .: not set: owner 0:0 (Permission denied)",
         "! more problems are counted, not listed; --verbose lists all",
         "a note\\x1b[2J",
         "",

@@ -62,7 +62,7 @@ class LineProgress(NullProgress):
     def problem(self, problem: Problem) -> None:
         self._problems += 1
         if self._limit is None or self._problems <= self._limit:
-            self._line(f"! {quote(problem.path or b'.')}: {printable(problem.what)}")
+            self._line(f"! {quote(problem.path or b'.')}: {printable(problem.text())}")
         elif self._problems == self._limit + 1:
             self._line("! more problems are counted, not listed; --verbose lists all")
 

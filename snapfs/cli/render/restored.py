@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
@@ -12,9 +13,31 @@ from snapfs.cli.render.text import Named, reference
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.model.units import format_count, format_duration, format_size
+from snapfs.progress import Problem, Progress
 from snapfs.repository.opened import Repository
 from snapfs.restore import RestoreOptions, RestorePlan, RestoreResult
 from snapfs.tree.listing import stat_path
+
+
+class NoticingOwners:
+    """Passes all on, and notices whether owners were refused."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._refused = False
+        self.phase = progress.phase
+        self.advance = progress.advance
+        self.note = progress.note
+
+    def problem(self, problem: Problem) -> None:
+        self._refused = self._refused or problem.what.startswith("not set: owner ")
+        self._progress.problem(problem)
+
+    def hints(self) -> tuple[str, ...]:
+        """What to do another time."""
+        if not self._refused:
+            return ()
+        return ("owners could not be set here; --owner none restores without them",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +79,8 @@ def print_restored(
     root: Root,
     options: RestoreOptions,
     result: RestoreResult,
+    *,
+    hints: Sequence[str] = (),
 ) -> None:
     """The summary on stderr, then the command that undoes it on stdout, as the last line."""
     undo = None
@@ -68,8 +93,12 @@ def print_restored(
     if invocation.json:
         named = Named(reference(root, result.snapshot), root.label)
         invocation.emit("restore/1", named, result, Undo(undo))
+    else:
+        invocation.say(_summary(root, result))
+    for hint in hints:
+        invocation.say(hint)
+    if invocation.json:
         return
-    invocation.say(_summary(root, result))
     if undo is not None:
         invocation.say("To undo it:")
         invocation.out.line(undo)
