@@ -6,6 +6,7 @@ import base64
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
@@ -14,6 +15,7 @@ from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.text import reference
 from snapfs.errors import Exit, UsageError
+from snapfs.model.names import LATEST
 from snapfs.model.quote import quote_text
 from snapfs.restore import read_file
 
@@ -48,26 +50,33 @@ class Chunk:
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
-        wanted = reference_or_usage(arguments.place)
+        with for_paths(states, arguments.place, files_only=True):
+            wanted = reference_or_usage(arguments.place)
+            if wanted.path is None and any(root.label == arguments.place for root in states.roots):
+                raise _no_file(arguments.place, f"{arguments.place}@{LATEST}")
+            stored = states.snapshot(wanted)
         if wanted.path is None:
-            raise UsageError(
-                f"cat wants a file, and {quote_text(arguments.place)} names none",
-                subject=arguments.place,
-                hint=f"write {quote_text(arguments.place)}:PATH",
-            )
-        stored = states.snapshot(wanted)
+            raise _no_file(arguments.place, arguments.place)
         path = path_in(states, wanted, stored.root)
+        place = Place(reference(stored.root, stored.snapshot), path)
         offset = 0
-        for data in read_file(repository, stored, path):
-            if invocation.json:
-                chunk = Chunk(offset, base64.b64encode(data).decode("ascii"))
-                invocation.emit(
-                    "cat/1", Place(reference(stored.root, stored.snapshot), path), chunk
-                )
-            else:
-                invocation.out.data(data)
-            offset += len(data)
+        with for_missing_paths(stored):
+            for data in read_file(repository, stored, path):
+                if invocation.json:
+                    chunk = Chunk(offset, base64.b64encode(data).decode("ascii"))
+                    invocation.emit("cat/1", place, chunk)
+                else:
+                    invocation.out.data(data)
+                offset += len(data)
     return Exit.DONE
+
+
+def _no_file(word: str, snapshot: str) -> UsageError:
+    return UsageError(
+        f"cat wants a file, and {quote_text(word)} names none",
+        subject=word,
+        hint=f"write {quote_text(snapshot)}:PATH",
+    )
 
 
 COMMAND = Command(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.hints import refuse_pinned
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
@@ -31,6 +32,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         states = States(invocation, repository)
         chosen = states.snapshots_of(arguments.snapshots)
+        refuse_pinned(chosen)
         snapshots = tuple(stored.snapshot for stored in chosen)
         options = DeleteOptions(
             dry_run=arguments.dry_run,

@@ -66,7 +66,7 @@ COMMAND = Command(
 Compares state A with state B: two snapshots, or a snapshot and the directory as it is now, written `.`.
 With one state it is compared with the directory, without any the newest snapshot is. Excluded files are
 neither new nor gone: the rules of the snapshot hold. Words after `--`, and words that name no
-state, are paths.
+state, are paths; `A:PATH` limits it to a path from the root.
 
 Each line is a letter, a path from the root, and what differs, with tabs between: `M` modified, `+` added,
 `-` removed, `R OLD -> NEW` renamed, `!` could not be read. With `-0` the fields are raw and each is

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag
@@ -39,19 +41,21 @@ class Arguments(Common):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
-        wanted = reference_or_usage(arguments.place)
-        side = states.side(wanted)
+        with for_paths(states, arguments.place):
+            wanted = reference_or_usage(arguments.place)
+            side = states.side(wanted)
         path = path_in(states, wanted, side.root)
         listing = list_tree(repository, side, path, recursive=arguments.recursive)
         needs_owners = arguments.long or invocation.json
         owners: Owners = repository.owners(side.root.id) if needs_owners else ({}, {})
-        if invocation.json:
-            name = reference(side.root, side.snapshot) if isinstance(side, StoredSide) else "."
-            for listed in listing:
-                shown = attributes(listed.path, listed.entry, owners)
-                invocation.emit("ls/1", Named(name, side.root.label), shown)
-        else:
-            _print(arguments, invocation, listing, owners)
+        with for_missing_paths(side) if isinstance(side, StoredSide) else nullcontext():
+            if invocation.json:
+                name = reference(side.root, side.snapshot) if isinstance(side, StoredSide) else "."
+                for listed in listing:
+                    shown = attributes(listed.path, listed.entry, owners)
+                    invocation.emit("ls/1", Named(name, side.root.label), shown)
+            else:
+                _print(arguments, invocation, listing, owners)
     return Exit.DONE
 
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument, flag, literals, option
@@ -18,7 +19,15 @@ from snapfs.cli.render.restored import NoticingOwners, plan_lines, print_plan, p
 from snapfs.errors import Exit, UsageError
 from snapfs.model.reference import Reference
 from snapfs.model.snapshot import StoredSide
-from snapfs.restore import Overwrite, OwnerRule, RestoreOptions, plan_restore, restore
+from snapfs.repository.opened import Repository
+from snapfs.restore import (
+    Overwrite,
+    OwnerRule,
+    RestoreOptions,
+    RestorePlan,
+    plan_restore,
+    restore,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,34 +69,52 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.to is None and not arguments.in_place:
         raise UsageError(
             "restore wants a place: --to DIR beside, or --in-place over what is there",
-            hint="--dry-run shows what would be done",
+            hint="with --dry-run either only says what it would do",
         )
     opener = open_to_write if arguments.in_place else open_to_read
     with opener(invocation) as repository:
         states = States(invocation, repository)
-        wanted = reference_or_usage(arguments.place)
-        stored = states.snapshot(wanted)
+        with for_paths(states, arguments.place):
+            wanted = reference_or_usage(arguments.place)
+            stored = states.snapshot(wanted)
         if arguments.in_place:
             of_this_host(stored.root, None)
         options = _options(arguments, invocation, states, stored, wanted)
-        asks = arguments.in_place and invocation.must_ask(
-            yes=arguments.yes, dry_run=arguments.dry_run
-        )
-        if asks or arguments.dry_run:
-            with invocation.progress() as progress:
-                plan = plan_restore(
-                    repository, stored.root, stored.snapshot, options, progress=progress
-                )
+        with for_missing_paths(stored):
             if arguments.dry_run:
-                print_plan(invocation, stored, plan)
+                print_plan(invocation, stored, _plan(invocation, repository, stored, options))
                 return Exit.DONE
-            invocation.confirm(plan_lines(stored, plan), "Go on?")
-        with invocation.progress() as progress:
-            noticing = NoticingOwners(progress)
-            result = restore(repository, stored.root, stored.snapshot, options, progress=noticing)
+            if not arguments.yes:
+                _ask(invocation, repository, stored, options)
+            with invocation.progress() as progress:
+                noticing = NoticingOwners(progress)
+                result = restore(
+                    repository, stored.root, stored.snapshot, options, progress=noticing
+                )
         hints = noticing.hints()
         print_restored(invocation, repository, stored.root, options, result, hints=hints)
     return Exit.PARTIAL if result.problems else Exit.DONE
+
+
+def _plan(
+    invocation: Invocation, repository: Repository, stored: StoredSide, options: RestoreOptions
+) -> RestorePlan:
+    with invocation.progress() as progress:
+        return plan_restore(repository, stored.root, stored.snapshot, options, progress=progress)
+
+
+def _ask(
+    invocation: Invocation, repository: Repository, stored: StoredSide, options: RestoreOptions
+) -> None:
+    """In place always; elsewhere before anything is deleted, which no snapshot has."""
+    if options.in_place:
+        invocation.must_ask(yes=False, dry_run=False)
+    elif not options.delete:
+        return
+    plan = _plan(invocation, repository, stored, options)
+    if options.in_place or plan.delete:
+        invocation.must_ask(yes=False, dry_run=False)
+        invocation.confirm(plan_lines(stored, plan), "Go on?")
 
 
 def _options(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.hints import refuse_pinned
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
@@ -13,6 +14,7 @@ from snapfs.cli.frame.where import open_to_write
 from snapfs.delete import DeleteOptions, remove_root
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
+from snapfs.model.snapshot import StoredSide
 from snapfs.model.units import format_count, format_size
 from snapfs.progress import NullProgress
 
@@ -24,7 +26,9 @@ class Arguments(Changing):
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
-        root = States(invocation, repository).named_root(arguments.old)
+        states = States(invocation, repository)
+        root = states.named_root(arguments.old)
+        refuse_pinned([StoredSide(root, snapshot) for snapshot in states.chain(root)])
         if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = remove_root(
                 repository, root, options=DeleteOptions(dry_run=True), progress=NullProgress()

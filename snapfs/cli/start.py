@@ -9,6 +9,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import choose, open_to_read
+from snapfs.cli.render.table import plain_lines
 from snapfs.cli.render.text import entry_counts, local_time, reference, remarks
 from snapfs.errors import Exit, NoRepositoryError
 from snapfs.model.quote import quote
@@ -69,7 +70,7 @@ def _path(invocation: Invocation) -> bytes | None:
 
 def _first(invocation: Invocation, repository: bytes | None) -> int:
     if invocation.json:
-        commands = tuple(line for line, _ in _FIRST)
+        commands = tuple(invocation.again(line) for line, _ in _FIRST)
         invocation.emit("start/1", Standing(repository, None, commands))
         return Exit.DONE
     invocation.out.line("snapfs takes snapshots of directories. Three first commands:")
@@ -83,7 +84,7 @@ def _first(invocation: Invocation, repository: bytes | None) -> int:
 
 def _newest(invocation: Invocation, repository: bytes, name: str, newest: Snapshot) -> None:
     if invocation.json:
-        commands = tuple(line for line, _ in _NEXT)
+        commands = tuple(invocation.again(line) for line, _ in _NEXT)
         invocation.emit("start/1", Standing(repository, name, commands))
         return
     time = local_time(newest.created_ns, invocation.clock)
@@ -99,8 +100,9 @@ def _newest(invocation: Invocation, repository: bytes, name: str, newest: Snapsh
 
 
 def _print_commands(invocation: Invocation, commands: tuple[tuple[str, str], ...]) -> None:
-    for line, what in (*commands, ("snapfs --help", "all commands")):
-        invocation.out.line(f"  {line:<37}{what}")
+    rows = [(f"  {invocation.again(line)}", what) for line, what in commands]
+    for line in plain_lines((), [*rows, ("  snapfs --help", "all commands")]):
+        invocation.out.line(line)
 
 
 COMMAND = Command(

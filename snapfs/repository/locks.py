@@ -95,6 +95,6 @@ def _take(fd: int, kind: int, name: str, wait_s: float | None) -> None:
                 raise LockedError(
                     f"another snapfs is at work ({name})",
                     subject=name,
-                    hint="wait for it, or give --lock-wait",
+                    hint="wait for it, or give --lock-wait 5min",
                 ) from error
             time.sleep(_POLL_S)

@@ -117,7 +117,7 @@ def test_times_are_local_and_from_now(repository: NamesOnly, text: str, name: st
     ("text", "expected"),
     [
         ("photos@s4", "did you mean s1?"),
-        ("photos@zzz", "`snapfs list` shows them"),
+        ("photos@zzz", "`snapfs list photos` shows them"),
         ("photos@inner", "inner is a root; its newest is inner@latest"),
         ("photos@latest~3", "no snapshot 3 before latest; its oldest is s1"),
         ("photos@s3~9", "no snapshot 9 before s3"),
@@ -155,7 +155,7 @@ def test_several_snapshots(repository: NamesOnly) -> None:
         "photos@s2",
     ]
     assert names("s2..s2") == ["photos@s2"]
-    assert "s3 came after s1; write s1..s3" in message(lambda: names("s3..s1"), UsageError)
+    assert "s3 came after s1; write photos@s1..s3" in message(lambda: names("s3..s1"), UsageError)
     assert "one root" in message(lambda: names("s1..inner@t2"), UsageError)
 
 
@@ -271,7 +271,9 @@ def test_pairs_that_make_no_sense(
     assert list(pair.paths) == [b"s1", b"-x"]
     assert "no snapshot nope" in message(lambda: read_pair(on, ["nope"], []), NotFoundError)
     assert "live directory" in message(lambda: read_pair(on, [".", "."], []), UsageError)
-    assert "PATH as a word" in message(lambda: read_pair(on, ["s1:f"], []), UsageError)
+    for words in (["s1:f"], ["s1:f", "s3"], ["s1", "s3:f"], ["s1:f", "s3:f", "f"], ["s1", ".:./f"]):
+        assert list(read_pair(on, words, []).paths) == [b"f"]
+    assert "with itself" in message(lambda: read_pair(on, ["s1:f", "s3:g"], []), UsageError)
 
 
 def test_subjects_of_create(

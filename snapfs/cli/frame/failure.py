@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.errors import Exit, SnapfsError, UsageError
@@ -42,6 +43,7 @@ def tell(error: Exception, words: Sequence[str], streams: Streams) -> int:
     if "--debug" in options:
         streams.messages.text("".join(traceback.format_exception(error)))
     known = as_snapfs_error(error)
+    known.hint = with_repository(known.hint, options)
     if "--json" in options:
         failure = Failure(
             kind=_kind(known),

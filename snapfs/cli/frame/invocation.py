@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.streams import Messages, Output, Streams
@@ -68,6 +69,12 @@ class Invocation:
             self.messages.line(json_line("note/1", Note(text)))
         else:
             self.messages.line(printable(text))
+
+    def again(self, line: str) -> str:
+        """A command line to type next, with the repository that this one was given."""
+        return with_repository(
+            line, [word.decode("utf-8", "surrogateescape") for word in self.words]
+        )
 
     def detail(self, text: str) -> None:
         """A message for those who want to know more: only with ``--verbose``."""

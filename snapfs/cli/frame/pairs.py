@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from snapfs.cli.frame.paths import ordinary_path
+from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.states import States
 from snapfs.errors import NotFoundError, UsageError
-from snapfs.model.quote import quote_text
-from snapfs.model.reference import LATEST_POINT, Live, Named, Reference, read_range, read_reference
+from snapfs.model.reference import LATEST_POINT, Named, Reference, read_range, read_reference
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 
 
@@ -26,10 +25,11 @@ class Pair:
 def read_pair(states: States, words: Sequence[str], literal_paths: Sequence[str]) -> Pair:
     """States A and B from the first words, paths from the rest."""
     rest = list(words)
-    found = _read_range(states, rest) or _read_states(states, rest)
-    first, second = found
+    of_states: list[bytes] = []
+    first, second = _read_range(states, rest) or _read_states(states, rest, of_states)
     bare = (*rest, *literal_paths)
-    return Pair(first, second, tuple(ordinary_path(states, word, first.root) for word in bare))
+    paths = (*of_states, *(ordinary_path(states, word, first.root) for word in bare))
+    return Pair(first, second, tuple(dict.fromkeys(paths)))
 
 
 def _read_range(states: States, rest: list[str]) -> tuple[Side, Side] | None:
@@ -45,14 +45,17 @@ def _read_range(states: States, rest: list[str]) -> tuple[Side, Side] | None:
     return _with_rules(first, second)
 
 
-def _read_states(states: States, rest: list[str]) -> tuple[Side, Side]:
+def _read_states(states: States, rest: list[str], paths: list[bytes]) -> tuple[Side, Side]:
+    """A PATH that stands with a state limits the comparison and goes into ``paths``."""
     sides: list[Side] = []
     while rest and len(sides) < 2:
-        side = _state(states, rest[0], after=sides)
+        side = _state(states, rest[0], after=sides, paths=paths)
         if side is None:
             break
         sides.append(side)
         del rest[0]
+    if len(set(paths)) > 1:
+        raise UsageError("diff compares a path with itself at another time, not with another one")
     if not sides:
         newest = states.snapshot(Reference(LATEST_POINT))
         return newest, LiveSide(newest.root, newest.snapshot)
@@ -65,7 +68,7 @@ def _read_states(states: States, rest: list[str]) -> tuple[Side, Side]:
     return only, LiveSide(only.root, only.snapshot)
 
 
-def _state(states: States, word: str, after: Sequence[Side]) -> Side | None:
+def _state(states: States, word: str, after: Sequence[Side], paths: list[bytes]) -> Side | None:
     """The state that a word names; None if it is a path instead."""
     try:
         reference = read_reference(word)
@@ -73,23 +76,19 @@ def _state(states: States, word: str, after: Sequence[Side]) -> Side | None:
         raise UsageError(str(error), subject=word) from error
     if reference is None:
         return None
-    if reference.path is not None:
-        raise UsageError(
-            f"{quote_text(word)}: states are compared as a whole", subject=word,
-            hint="give the PATH as a word of its own",
-        )  # fmt: skip
-    if reference.root is None and after:
+    is_number = isinstance(reference.point, Named) and reference.point.number is not None
+    if reference.root is None and after and not is_number:
         # B is of the root of A unless it says otherwise; a number says it itself.
-        if isinstance(reference.point, Live):
-            return LiveSide(after[0].root)
-        if not (isinstance(reference.point, Named) and reference.point.number is not None):
-            reference = Reference(reference.point, after[0].root.label)
+        reference = replace(reference, root=after[0].root.label)
     try:
-        return states.side(reference)
+        side = states.side(reference)
     except NotFoundError:
         if isinstance(reference.point, Named) and os.path.lexists(word):
             return None
         raise
+    if reference.path is not None:
+        paths.append(path_in(states, reference, side.root))
+    return side
 
 
 def _with_rules(first: Side, second: Side) -> tuple[Side, Side]:

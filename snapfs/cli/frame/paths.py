@@ -49,5 +49,5 @@ def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
     raise UsageError(
         f"{quote(path)} is not in {root.label} ({quote(root.path or b'no directory')})",
         subject=quote(path),
-        hint=f"write it from the root: {root.label}@SNAPSHOT:PATH",
+        hint=f"write it from the root: {root.label}@SNAPSHOT:PATH" if root.id else "",
     )

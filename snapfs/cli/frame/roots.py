@@ -9,7 +9,6 @@ from functools import cached_property
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.machine import host_id
-from snapfs.model.names import LATEST
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.reference import is_root_path
 from snapfs.model.snapshot import Root
@@ -71,7 +70,7 @@ class Roots:
         labels = ", ".join(root.label for root in self.roots)
         raise UsageError(
             f"which root? {where} has several and I stand in none: {labels}",
-            hint=f"say {self.roots[0].label}@{LATEST} or --root LABEL",
+            hint=f"say --root {self.roots[0].label}, or stand in one",
         )
 
     def named_root(self, word: str) -> Root:
@@ -84,7 +83,7 @@ class Roots:
         raise NotFoundError(
             f"no root {quote_text(word)} in {quote(self.repository.path)}",
             subject=word,
-            hint=self._known_roots(),
+            hint=self._known_roots(word),
         )
 
     def _root_at(self, word: str) -> Root:
@@ -99,12 +98,15 @@ class Roots:
         raise NotFoundError(
             f"{quote(path)} is no root in {quote(self.repository.path)}",
             subject=word,
-            hint=self._known_roots(),
+            hint=self._known_roots(word),
         )
 
-    def _known_roots(self) -> str:
+    def _known_roots(self, word: str) -> str:
         if not self.roots:
             return "it has none; `snapfs create DIR` registers one"
+        label = word.partition("@")[0]
+        if label != word and any(root.label == label for root in self.roots):
+            return f"{label} is one, {quote_text(word)} a snapshot of it"
         return f"it has {', '.join(root.label for root in self.roots)}"
 
     def resolve(self, word: str) -> bytes:

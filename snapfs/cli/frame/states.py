@@ -96,7 +96,7 @@ class States(Roots):
             raise UsageError(
                 f"{word}: {first.snapshot.name} came after {last.snapshot.name}",
                 subject=word,
-                hint=f"write {last.snapshot.name}..{first.snapshot.name}",
+                hint=f"write {first.root.label}@{last.snapshot.name}..{first.snapshot.name}",
             )
         chain = self.chain(first.root)
         return [StoredSide(first.root, snapshot) for snapshot in chain[low : high + 1]]
@@ -106,7 +106,12 @@ class States(Roots):
         point = reference.point
         number = point.number if isinstance(point, Named) else None
         if number is None or reference.root is not None or self.invocation.common.root is not None:
-            return self.root(reference.root)
+            try:
+                return self.root(reference.root)
+            except UsageError as error:
+                if isinstance(point, Named) and any(r.label == point.base for r in self.roots):
+                    error.hint = _as_root(point.base)
+                raise
         found = self.repository.snapshot(number)
         here = self.standing_in()
         if here is not None and found is not None and found.root_id != here.id:
@@ -145,20 +150,24 @@ class States(Roots):
         return NotFoundError(
             f"{root.label} has no snapshot {point.base}",
             subject=point.base,
-            hint=self._nearest(chain, point.base),
+            hint=self._nearest(root.label, chain, point.base),
         )
 
     @staticmethod
     def _find(chain: Sequence[Snapshot], base: str) -> bool:
         return any(base in (snapshot.name, str(snapshot.id)) for snapshot in chain)
 
-    def _nearest(self, chain: Sequence[Snapshot], name: str) -> str:
+    def _nearest(self, label: str, chain: Sequence[Snapshot], name: str) -> str:
         if any(root.label == name for root in self.roots):
-            return f"{name} is a root; its newest is {name}@{LATEST}"
+            return _as_root(name)
         from difflib import get_close_matches
 
         near = get_close_matches(name, [snapshot.name for snapshot in chain], 1, 0.6)
-        return f"did you mean {near[0]}?" if near else "`snapfs list` shows them"
+        return f"did you mean {near[0]}?" if near else f"`snapfs list {label}` shows them"
+
+
+def _as_root(label: str) -> str:
+    return f"{label} is a root; its newest is {label}@{LATEST}"
 
 
 def reference_or_usage(text: str | None) -> Reference:

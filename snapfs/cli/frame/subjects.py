@@ -26,7 +26,13 @@ def subject_of_create(
         return of_this_host(states.root(), host)
     labelled = next((root for root in states.roots if root.label == word), None)
     if labelled is None or is_root_path(word) or "/" in word:
-        new = new_root(invocation, word, host=host, nested=nested, may_be_gone=_known(states))
+        try:
+            new = new_root(invocation, word, host=host, nested=nested, may_be_gone=_known(states))
+        except NotFoundError as error:
+            label = word.partition("@")[0]
+            if any(root.label == label for root in states.roots):
+                error.hint = f"`snapfs create {label}` takes a snapshot of root {label}"
+            raise
         return _registered(states, new) or new
     if labelled.path is not None and os.path.isdir(word) and states.resolve(word) != labelled.path:
         raise UsageError(
@@ -72,9 +78,11 @@ def new_root(
 
 def path_below(states: States, subject: Root | NewRoot, word: str) -> bytes:
     """An ordinary path relative to the directory that a snapshot is taken of."""
-    if isinstance(subject, Root):
-        return ordinary_path(states, word, subject)
-    return ordinary_path(states, word, Root(0, subject.host, subject.path, "the directory", 0))
+    label = subject.label if isinstance(subject, Root) else None
+    # No snapshot, no reference to a path in one: the root is one that has no number.
+    return ordinary_path(
+        states, word, Root(0, subject.host, subject.path, label or "the directory", 0)
+    )
 
 
 def _known(states: States) -> frozenset[bytes]:
