@@ -33,7 +33,7 @@ from snapfs.fs.xattrs import read_xattrs
 from snapfs.progress import Problem, Progress
 from snapfs.tree.state import join
 
-FLUSH_ROWS = 8192
+FLUSH_ROWS = 2048
 
 OnFiles = Callable[[list[StagedFile], Sequence[tuple[int, bytes]]], list[StagedFile]]
 """Is given new files and the (key, path) of directories that came with them; returns the files

@@ -33,7 +33,7 @@ FIRST_WINDOWS = (8 * 1024, 16 * 1024, WINDOW_FILES)
 WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1024
-QUEUED = 3
+QUEUED = 4
 """Batches a worker has in hand, so that it never waits for the parent."""
 INLINE_BYTES = 32 * 1024 * 1024
 INLINE_FILES = 4000
@@ -127,8 +127,8 @@ class Intake:
         if window is not None:
             self._queue.extend(_batches(window.files, window))
             self._start()
-        if self._workers:
-            self._turn(0.0)
+        while self._workers and self._turn(0.0):
+            pass
         return left
 
     def read_all(self) -> None:
@@ -191,8 +191,9 @@ class Intake:
             )
             self._in_hand[id(worker)].append(_NOTHING)
 
-    def _turn(self, timeout_s: float | None) -> None:
-        """Give out batches, take one round of answers."""
+    def _turn(self, timeout_s: float | None) -> bool:
+        """Give out batches, take one round of answers; whether there were any."""
+        heard = False
         for worker in sorted(self._workers, key=lambda one: one.pending):
             while self._queue and worker.pending < QUEUED:
                 batch = self._queue.popleft()
@@ -200,6 +201,7 @@ class Intake:
                 # Plain tuples: a class name with each of a thousand files would double the message.
                 worker.send(list(map(tuple, batch.files)))
         for worker in ready(self._workers, timeout_s):
+            heard = True
             answer = worker.receive()
             if isinstance(answer, Question):
                 worker.answer(self._stored.known(answer.value))
@@ -209,6 +211,7 @@ class Intake:
                 self._take(batch, answer)
             elif answer is not None:
                 self._add_packs(answer)
+        return heard
 
     def abort(self) -> None:
         """End the workers at once; what they stored in finished packs stays for the next run."""

@@ -96,6 +96,35 @@ _put_dirent = upsert(dirent).from_select(
     .order_by(s.c.seq),
 )
 _inserted = block.alias("inserted")
+_blocks_in_segments = stage_block.join(stage_segment, stage_segment.c.id == stage_block.c.segment)
+
+
+def _put_blocks(order: Any) -> Any:
+    """Insert a slice of the staged blocks, except those that are there already."""
+    return (
+        upsert(block)
+        .from_select(
+            ["id", "digest", "segment_id", "offset", "length"],
+            select(
+                p("base") + stage_block.c.id,
+                stage_block.c.digest,
+                stage_segment.c.final,
+                stage_block.c.offset,
+                stage_block.c.length,
+            )
+            .select_from(_blocks_in_segments)
+            .where(
+                and_(
+                    stage_segment.c.final.is_not(None),
+                    stage_block.c.id >= p("low"),
+                    stage_block.c.id < p("high"),
+                )
+            )
+            .order_by(order),
+        )
+        .on_conflict_do_nothing()
+    )
+
 
 COMMIT: dict[str, Any] = {
     "COMMIT_XATTR": upsert(xattr)
@@ -157,21 +186,9 @@ COMMIT: dict[str, Any] = {
         .select_from(stage_segment.join(stage_pack, stage_pack.c.id == stage_segment.c.pack))
         .where(stage_segment.c.final.is_not(None)),
     ),
-    "COMMIT_BLOCK": upsert(block)
-    .from_select(
-        ["id", "digest", "segment_id", "offset", "length"],
-        select(
-            p("base") + stage_block.c.id,
-            stage_block.c.digest,
-            stage_segment.c.final,
-            stage_block.c.offset,
-            stage_block.c.length,
-        )
-        .select_from(stage_block.join(stage_segment, stage_segment.c.id == stage_block.c.segment))
-        .where(stage_segment.c.final.is_not(None))
-        .order_by(stage_block.c.digest),
-    )
-    .on_conflict_do_nothing(),
+    "COMMIT_BLOCK": _put_blocks(stage_block.c.id),
+    "COMMIT_BLOCK_BY_DIGEST": _put_blocks(stage_block.c.digest),
+    "BLOCK_LAST": select(func.coalesce(func.max(block.c.id), 0)),
     # A block that was known and is stored again could not be read where it was.
     "COMMIT_BLOCK_MOVED": update(block)
     .where(
@@ -269,9 +286,13 @@ COMMIT: dict[str, Any] = {
         ),
         stage_block.c.length,
     )
-    .select_from(stage_block.join(stage_segment, stage_segment.c.id == stage_block.c.segment))
+    .select_from(_blocks_in_segments)
     .where(stage_segment.c.final.is_not(None))
     .order_by(stage_block.c.id),
+    # The same where each of them was new.
+    "STAGE_ALL_BLOCKS": select(p("base") + stage_block.c.id, stage_block.c.length).order_by(
+        stage_block.c.id
+    ),
     "STAGE_NEW_CONTENTS": select(
         content.c.id, content.c.digest, content.c.size, content.c.extents
     ).select_from(stage_content.join(content, content.c.digest == stage_content.c.digest)),
