@@ -12,6 +12,7 @@ import contextlib
 import gc
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,8 @@ from snapfs.errors import SnapfsError, WorkerDiedError
 _MESSAGE = 0
 _ANSWER = 1
 _END = object()
+_PATIENCE_S = 10.0
+"""How long an ended worker may take to go."""
 
 
 class Question(NamedTuple):
@@ -91,9 +94,13 @@ class Worker:
     def close(self) -> None:
         """End the worker: closing the pipe is the order to stop."""
         self.connection.close()
+        # Popen.wait with a timeout looks again and again, with sleeps between.
+        fd = os.pidfd_open(self._process.pid)
         try:
-            self._process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
+            select.select([fd], [], [], _PATIENCE_S)
+        finally:
+            os.close(fd)
+        if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
 
@@ -103,6 +110,14 @@ class Worker:
         self._process.wait()
         with contextlib.suppress(OSError):
             self.connection.close()
+
+
+def close_all(workers: Sequence[Worker]) -> None:
+    """End all of them side by side."""
+    for worker in workers:
+        worker.connection.close()
+    for worker in workers:
+        worker.close()
 
 
 def ready(workers: Sequence[Worker], timeout_s: float | None = None) -> Iterator[Worker]:

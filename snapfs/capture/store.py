@@ -24,7 +24,7 @@ from snapfs.model.kinds import State
 from snapfs.model.toread import ToRead
 from snapfs.progress import Problem, Progress
 from snapfs.storage.files import FileBackend
-from snapfs.workers import Question, Worker, ready
+from snapfs.workers import Question, Worker, close_all, ready
 
 WORKERS = 2
 WINDOW_FILES = 32 * 1024
@@ -150,8 +150,7 @@ class Intake:
         """Wait for the packs."""
         while any(worker.pending for worker in self._workers):
             self._turn(None)
-        for worker in self._workers:
-            worker.close()
+        close_all(self._workers)
         self._workers = []
         self._stored.close()
 

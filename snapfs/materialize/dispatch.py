@@ -14,7 +14,7 @@ from snapfs.materialize.filewriter import FileJob, FileWriter, Piece, Report
 from snapfs.materialize.messages import Batch, PieceBatch, Start
 from snapfs.materialize.ordering import SegmentOrder
 from snapfs.storage.files import FileBackend
-from snapfs.workers import Worker, ready
+from snapfs.workers import Worker, close_all, ready
 
 OnReport = Callable[[Report], None]
 
@@ -89,10 +89,7 @@ class _Crew:
 
     def close(self) -> None:
         """End the processes; those still at work remove the file they are at."""
-        for worker in self.workers:
-            worker.connection.close()
-        for worker in self.workers:
-            worker.close()
+        close_all(self.workers)
         self.workers.clear()
 
     def _send(self, at: int, message: Batch | PieceBatch, on_report: OnReport) -> None:
