@@ -8,7 +8,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import flag
-from snapfs.cli.frame.where import choose, refuse_foreign, refuse_missing
+from snapfs.cli.frame.where import choose, refuse_foreign, refuse_missing, refuse_read_only
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
 from snapfs.model.units import format_count, format_duration
@@ -25,6 +25,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     chosen = choose(invocation)
     refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
+    refuse_read_only(chosen)
     with invocation.progress() as progress:
         result = rebuild_catalog(chosen.path, lock_wait_s=invocation.lock_wait_s, progress=progress)
     if invocation.json:

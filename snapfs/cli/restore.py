@@ -71,7 +71,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             "restore wants a place: --to DIR beside, or --in-place over what is there",
             hint="with --dry-run either only says what it would do",
         )
-    opener = open_to_write if arguments.in_place else open_to_read
+    opener = open_to_write if arguments.in_place and not arguments.dry_run else open_to_read
     with opener(invocation) as repository:
         states = States(invocation, repository)
         with for_paths(states, arguments.place):

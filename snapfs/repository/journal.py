@@ -26,6 +26,7 @@ from snapfs.blocks.chain import RecordSpan, RecordWriter, first_hash
 from snapfs.errors import DamageError, RepositoryError
 from snapfs.repository.journalfile import (
     JOURNAL_FOLDER,
+    WAY_OUT,
     Fault,
     JournalFile,
     JournalTail,
@@ -172,7 +173,9 @@ class Journal:
         key = journal_key(to.file)
         with self._backend.open_appender(key) as appender:
             if appender.tell() < to.offset:
-                raise DamageError(f"{key} is shorter than the catalog says", subject=key)
+                raise DamageError(
+                    f"{key} is shorter than the catalog says", subject=key, hint=WAY_OUT
+                )
             appender.truncate(to.offset)
             appender.sync()
 

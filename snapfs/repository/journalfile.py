@@ -23,6 +23,7 @@ from snapfs.storage.contract import Backend, Reader
 JOURNAL_FOLDER = "journal"
 JOURNAL_MAGIC = b"\xf5snapJRN"
 JOURNAL_VERSION = 1
+WAY_OUT = "run snapfs rebuild-catalog, which makes the journal sound as well"
 
 _SUFFIX = ".log"
 
@@ -190,7 +191,9 @@ class JournalFile:
 
     def damage(self, fault: Fault) -> DamageError:
         """The error that names this file and the place."""
-        return DamageError(f"{self.key}, offset {fault.offset}: {fault.what}", subject=self.key)
+        return DamageError(
+            f"{self.key}, offset {fault.offset}: {fault.what}", subject=self.key, hint=WAY_OUT
+        )
 
     def close(self) -> None:
         """Give the descriptor back; may be called twice."""
@@ -226,7 +229,7 @@ def _read_header(reader: Reader, key: str) -> tuple[int, bytes]:
         if magic != JOURNAL_MAGIC:
             raise DamageError("journal file header is damaged")
     except DamageError as error:
-        raise DamageError(f"{key}, offset 0: {error.message}", subject=key) from error
+        raise DamageError(f"{key}, offset 0: {error.message}", subject=key, hint=WAY_OUT) from error
     if version != JOURNAL_VERSION:
         raise RepositoryError(
             f"{key} has version {version}", subject=key, hint="use a newer snapfs"

@@ -33,7 +33,9 @@ def make_repository(
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise RepositoryError(
-            f"repository {name} cannot be made: {error.strerror}", subject=name
+            f"repository {name} cannot be made: {error.strerror}",
+            subject=name,
+            hint="name another place with -r PATH or SNAPFS_REPO",
         ) from error
     try:
         st = os.fstat(fd)

@@ -61,10 +61,14 @@ class Invocation:
         self.out.line(json_line(schema, *parts))
 
     def say(self, text: str) -> None:
-        """A message that is no result: standard error, unless ``--quiet``."""
+        """A message that is no result: standard error, unless ``--quiet``.
+
+        Command lines in it get the repository that this one was given.
+        """
         if self.common.quiet:
             return
         self.out.flush()
+        text = self.again(text)
         if self.json:
             self.messages.line(json_line("note/1", Note(text)))
         else:

@@ -10,7 +10,7 @@ from snapfs.cli.frame.settings import DEFAULT_PROFILE
 from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
 from snapfs.fs.machine import user_name
 from snapfs.model.quote import printable, quote
-from snapfs.repository.opened import Repository, repository_at
+from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ def open_to_write(invocation: Invocation) -> Repository:
     chosen = choose(invocation)
     refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
+    refuse_read_only(chosen)
     invocation.detail(f"repository: {quote(chosen.path)}")
     return Repository(
         chosen.path,
@@ -65,6 +66,26 @@ def open_to_write(invocation: Invocation) -> Repository:
         lock_wait_s=invocation.lock_wait_s,
         command_line=invocation.words,
     )
+
+
+def refuse_read_only(chosen: Chosen) -> None:
+    """Raises RepositoryError if nothing can be changed there."""
+    path = quote(chosen.path)
+    reading = "what only reads goes on working"
+    if os.statvfs(chosen.path).f_flag & os.ST_RDONLY:
+        raise RepositoryError(
+            f"the repository {path} is on a filesystem that is mounted read-only",
+            subject=path,
+            hint=f"{reading}; mount it writable, or name another with -r PATH",
+        )
+    for name in (b"", CATALOG, *map(os.fsencode, FOLDERS)):
+        at = os.path.join(chosen.path, name) if name else chosen.path
+        if os.path.exists(at) and not os.access(at, os.W_OK):
+            raise RepositoryError(
+                f"the repository {path} is write-protected ({quote(at)})",
+                subject=path,
+                hint=f"{reading}; `chmod -R u+w {path}` lets its owner write again",
+            )
 
 
 def refuse_missing(invocation: Invocation, chosen: Chosen) -> None:

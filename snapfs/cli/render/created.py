@@ -61,8 +61,7 @@ def say_first_words(invocation: Invocation, repository: bytes, result: CreateRes
         invocation.say(
             "It is on the same disk as the directory: that saves from mistakes, not from a dead disk."
         )
-    line = f"snapfs restore {root.label}@latest:FILE --to DIR"
-    invocation.say(f"To get a file back: {invocation.again(line)}")
+    invocation.say(f"To get a file back: snapfs restore {root.label}@latest:FILE --to DIR")
 
 
 def _same_disk(one: bytes, other: bytes) -> bool:
