@@ -7,14 +7,30 @@ import stat
 from collections.abc import Sequence
 
 from snapfs.create.options import Explained
+from snapfs.errors import NotFoundError
 from snapfs.fs.handles import open_dir
 from snapfs.fs.matching import DirRules, RuleMatcher, Verdict
 from snapfs.fs.rules import Rules
 
 
 def explain(root_fd: int, rules: Rules, paths: Sequence[bytes]) -> tuple[Explained, ...]:
-    """For each path from the root, the verdict on it or on the directory above that is left out."""
+    """For each path from the root, the verdict on it or on the directory above that is left out.
+
+    Raises NotFoundError for a path that is not there.
+    """
+    for path in paths:
+        _require(root_fd, path)
     return tuple(_explain(root_fd, RuleMatcher(rules), path) for path in paths)
+
+
+def _require(root_fd: int, path: bytes) -> None:
+    try:
+        os.stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        name = os.fsdecode(path)
+        raise NotFoundError(f"there is no {name!r} in the directory", subject=name) from error
+    except OSError:
+        pass  # what cannot be reached is judged by its name
 
 
 def _explain(root_fd: int, matcher: RuleMatcher, path: bytes) -> Explained:
@@ -38,7 +54,7 @@ def _explain(root_fd: int, matcher: RuleMatcher, path: bytes) -> Explained:
             fd = below
             rules = matcher.enter(rules, name, b"/".join(parts[: depth + 1]), fd, _names(fd))
     except OSError:
-        pass  # what is not there is judged by its name alone
+        pass  # what cannot be reached is judged by its name alone
     finally:
         os.close(fd)
     return Explained(path, verdict.excluded, os.fsdecode(verdict.rule), verdict.source)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from snapfs.capture.take import Taken, TakeOptions, take
@@ -13,8 +17,9 @@ from snapfs.fs.handles import lies_in
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.progress import Progress
+from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository
-from snapfs.repository.roots import add_root
+from snapfs.repository.roots import add_root, plan_root
 from snapfs.repository.runs import recorded
 
 
@@ -31,25 +36,50 @@ def create(
     if path is None:
         raise UsageError("the root is a stream without a directory")
     rules = rules_of(options)
-    with recorded(repository) as note:
-        root_fd = _open_root(path, root)
-        try:
-            _refuse_repository(repository, root_fd, path)
-            registered = add_root(repository, root) if isinstance(root, NewRoot) else root
-            note.root_id = registered.id
-            taken = take(
-                repository, registered, root_fd, rules, _take_options(options), progress=progress
-            )
-            result = _result(registered, root_fd, rules, options, taken, 0)
-        finally:
-            os.close(root_fd)
-        note.exit = 3 if result.problems else 0
+    with ExitStack() as stack:
+        note = stack.enter_context(recorded(repository))
         note.silent = options.dry_run
+        root_fd = _open_root(path, root)
+        stack.callback(os.close, root_fd)
+        _refuse_repository(repository, root_fd, path)
+        explained = explain(root_fd, rules, options.explain)
+        if options.dry_run and isinstance(root, NewRoot):
+            root = plan_root(repository, root)
+        if options.dry_run and isinstance(root, NewRoot):
+            # A dry run registers nothing either.
+            rules = replace(rules, patterns=(*rules.patterns, *_own(repository, root)))
+            repository = stack.enter_context(_thrown_away())
+        registered = add_root(repository, root) if isinstance(root, NewRoot) else root
+        note.root_id = registered.id
+        taken = take(
+            repository, registered, root_fd, rules, _take_options(options), progress=progress
+        )
+        result = replace(_result(registered, taken), explained=explained)
+        note.exit = 3 if result.problems else 0
         name = result.snapshot.name if result.snapshot else "no snapshot"
         note.summary = (
             f"{name}: {result.new} new, {result.changed} changed, {result.removed} removed"
         )
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
+
+
+@contextmanager
+def _thrown_away() -> Iterator[Repository]:
+    with (
+        tempfile.TemporaryDirectory(prefix="snapfs-dry-run-") as folder,
+        make_repository(os.path.join(os.fsencode(folder), b"repository")) as repository,
+    ):
+        yield repository
+
+
+def _own(repository: Repository, root: NewRoot) -> tuple[RuleLine, ...]:
+    """The pattern that leaves out the repository where it lies in the directory."""
+    below = os.path.realpath(root.path) + b"/"
+    place = os.path.realpath(repository.path)
+    if not place.startswith(below):
+        return ()
+    pattern = re.sub(rb"([\\*?\[\] ])", rb"\\\1", place[len(below) :])
+    return (RuleLine(b"/" + pattern, "the repository"),)
 
 
 def _open_root(path: bytes, root: Root | NewRoot) -> int:
@@ -110,14 +140,7 @@ def _take_options(options: CreateOptions) -> TakeOptions:
     )
 
 
-def _result(
-    root: Root,
-    root_fd: int,
-    rules: Rules,
-    options: CreateOptions,
-    taken: Taken,
-    duration_ns: int,
-) -> CreateResult:
+def _result(root: Root, taken: Taken) -> CreateResult:
     counts, totals = taken.captured.counts, taken.captured.totals
     files, dirs = totals.files, totals.dirs
     others, size = totals.entries - files - dirs, totals.total_bytes
@@ -143,7 +166,7 @@ def _result(
         unused_rules=tuple(
             f"{line.source}: {os.fsdecode(line.text)}" for line in taken.matcher.unused()
         ),
-        explained=explain(root_fd, rules, options.explain),
+        explained=(),
         problems=taken.captured.stage.problems,
-        duration_ns=duration_ns,
+        duration_ns=0,
     )

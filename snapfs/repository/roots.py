@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 
 from snapfs.catalog import rows
+from snapfs.catalog.database import Catalog
 from snapfs.errors import UsageError
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.repository.changes import change
@@ -23,31 +25,46 @@ def add_root(repository: Repository, wanted: NewRoot) -> Root:
     """
     with change(repository) as made:
         catalog = repository.catalog
-        taken = {row.root.label for row in rows.roots(catalog)}
-        for row in rows.roots(catalog):
-            other = row.root
-            if other.host != wanted.host or other.path is None:
-                continue
-            if other.path == wanted.path:
-                return other
-            if not wanted.nested:
-                refuse_nested(wanted.path, other)
-        if wanted.label is not None and wanted.label in taken:
-            raise UsageError(
-                f"there is a root {wanted.label} already",
-                subject=wanted.label,
-                hint="choose another label",
-            )
+        planned = _planned(catalog, wanted)
+        if isinstance(planned, Root):
+            return planned
         root = Root(
             catalog.take("root"),
             wanted.host,
             wanted.path,
-            wanted.label or free_label(wanted.path, taken),
+            planned,
             repository.clock.now_ns(),
         )
         rows.put_root(catalog, root)
         made.record("add-root", {"root": root_to_json(root), "options": "{}"})
     return root
+
+
+def plan_root(repository: Repository, wanted: NewRoot) -> Root | NewRoot:
+    """What `add_root` would give: a root, or the new one with its label. Raises as that does."""
+    with repository.catalog.read():
+        planned = _planned(repository.catalog, wanted)
+    return planned if isinstance(planned, Root) else replace(wanted, label=planned)
+
+
+def _planned(catalog: Catalog, wanted: NewRoot) -> Root | str:
+    """The root that the directory is already, or the label that it gets."""
+    taken = {row.root.label for row in rows.roots(catalog)}
+    for row in rows.roots(catalog):
+        other = row.root
+        if other.host != wanted.host or other.path is None:
+            continue
+        if other.path == wanted.path:
+            return other
+        if not wanted.nested:
+            refuse_nested(wanted.path, other)
+    if wanted.label is not None and wanted.label in taken:
+        raise UsageError(
+            f"there is a root {wanted.label} already",
+            subject=wanted.label,
+            hint="choose another label",
+        )
+    return wanted.label or free_label(wanted.path, taken)
 
 
 def free_label(path: bytes, taken: set[str]) -> str:

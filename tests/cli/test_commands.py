@@ -50,9 +50,36 @@ def test_a_dry_run_makes_nothing(shell: Shell) -> None:
     assert done.lines == ["a: kept", "b.o: left out by *.o (--exclude)"]
     assert "dry run, nothing stored" in done.err
     assert os.listdir(shell.home) == []
+    for words in (["--explain", "nosuch"], ["--explain", "a/b", "--exclude", "a"]):
+        refused = shell("create", ".", "-n", *words, code=1)
+        assert refused.out == ""
+        assert f"there is no {words[1]!r} in the directory" in refused.err
     shell("create", ".", "--exclude", "*.o")
+    assert "there is no 'nosuch'" in shell("create", "-n", "--explain", "nosuch", code=1).err
+    assert shell("create", "-n", "--explain", "a").lines == ["a: kept"]
     assert shell("create", "--dry-run").out == ""
     assert len(shell("list", "--json").lines) == 1
+
+
+def test_a_dry_run_registers_no_root(shell: Shell) -> None:
+    place = shell.tree / "my store"
+    shell("-r", place, "create", shell.home, "--name", "h1")
+    before = shell("-r", place, "runs").lines
+    (shell.tree / "a").write_text("x")
+    done = shell("-r", place, "create", ".", "-n", "--explain", "a")
+    assert done.lines == ["a: kept"]
+    assert "photos: 1 file, 1 directory, 1 B; first snapshot" in done.err, (
+        "the repository is none of it"
+    )
+    for words, said in (
+        ((shell.home / "new",), "inside root home"), ((shell.home.parent,), "around root home"),
+        ((place / "packs",), "is the repository or lies in it"),
+    ):  # fmt: skip
+        words[0].mkdir(exist_ok=True)
+        assert said in shell("-r", place, "create", "-n", *words, code=2).err
+    assert [line.split()[0] for line in shell("-r", place, "roots").lines] == ["root", "home"]
+    assert shell("-r", place, "runs").lines == before
+    assert shell("-r", place, "create", ".").out.startswith("photos@")
 
 
 def test_create_of_several_roots_goes_on_after_a_failure(shell: Shell, tmp_path: Path) -> None:
