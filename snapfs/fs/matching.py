@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from snapfs.fs.patterns import PatternSet, parse_patterns, split_lines
 from snapfs.fs.rules import IGNORE_FILE, RuleLine, Rules, to_bytes, to_text
+from snapfs.model.units import exact_size
 
 CACHE_TAG = b"CACHEDIR.TAG"
 _CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -72,7 +73,7 @@ class DirRules:
         """As `excluded`, with the reason."""
         larger_than = self._matcher.rules.larger_than
         if larger_than is not None and size > larger_than and not is_dir:
-            return Verdict(True, b"%d" % larger_than, "--exclude-larger-than")
+            return Verdict(True, exact_size(larger_than).encode(), "--exclude-larger-than")
         if self.only is not None:
             return _KEPT if name in self.only else Verdict(True, min(self.only), self.only_why)
         for patterns, levels in self._sets:

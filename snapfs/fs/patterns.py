@@ -56,11 +56,17 @@ def split_lines(text: bytes) -> list[bytes]:
     return [line.removesuffix(b"\r") for line in text.removeprefix(_BOM).split(b"\n")]
 
 
+def is_rule(line: bytes) -> bool:
+    """Whether a line is neither blank nor a comment."""
+    text = _strip_trailing_blanks(line)
+    return bool(text) and not text.startswith(b"#")
+
+
 def parse_pattern(line: bytes, source: str) -> Pattern | None:
     """One line; None for a blank, a comment, and what git never matches (an open bracket)."""
-    text = _strip_trailing_blanks(line)
-    if not text or text.startswith(b"#"):
+    if not is_rule(line):
         return None
+    text = _strip_trailing_blanks(line)
     body, negated = (text[1:], True) if text.startswith(b"!") else (text, False)
     dirs_only = body.endswith(b"/")
     body = body.removesuffix(b"/")

@@ -18,7 +18,8 @@ import json
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from snapfs.fs.patterns import split_lines
+from snapfs.fs.patterns import is_rule, split_lines
+from snapfs.model.units import exact_size
 
 IGNORE_FILE = b".snapfsignore"
 
@@ -93,11 +94,14 @@ class Rules:
 
     def describe(self) -> tuple[str, ...]:
         """One line for each rule, for people; bytes that are no text are surrogates."""
-        lines = [f"{line.source}: {to_text(line.text)}" for line in self.patterns]
+        lines = [
+            f"{line.source}: {to_text(line.text)}" for line in self.patterns if is_rule(line.text)
+        ]
         lines += ["--exclude-caches"] if self.caches else []
         lines += [f"--exclude-if-present {to_text(name)}" for name in self.if_present]
         lines += ["--one-file-system"] if self.one_file_system else []
-        lines += [] if self.larger_than is None else [f"--exclude-larger-than {self.larger_than}"]
+        if self.larger_than is not None:
+            lines.append(f"--exclude-larger-than {exact_size(self.larger_than)}")
         for path, _ in self.standing or ():
             lines.append(to_text(path + b"/" + IGNORE_FILE if path else IGNORE_FILE))
         return tuple(lines)

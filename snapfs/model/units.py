@@ -55,6 +55,15 @@ def format_size(size: int) -> str:
     return f"{'-' if size < 0 else ''}{digits}{unit}"
 
 
+def exact_size(size: int) -> str:
+    """What ``parse_size`` reads as just that many bytes: ``500M``, ``1234567 B``."""
+    for power in range(len(_UNITS), 0, -1):
+        whole, rest = divmod(size, 1 << 10 * power)
+        if whole and not rest:
+            return f"{whole}{_UNITS[power - 1]}"
+    return f"{size} B"
+
+
 def format_count(count: int, one: str, many: str | None = None) -> str:
     """``1 file``, ``68,000 files``."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -152,6 +152,17 @@ def test_show(past: Shell) -> None:
     assert "without :PATH" in past("show", "s1:a", code=2).err
 
 
+def test_show_names_the_rules(shell: Shell) -> None:
+    rules = shell.home / "rules"
+    rules.write_text("# what a build makes\n\n*.o\n")
+    shell(
+        "create", ".", "--exclude-from", rules, "--exclude-larger-than", "500M", "--exclude", "/x"
+    )
+    shown = [line.split(None, 1)[1] for line in shell("show").lines if line.startswith("rule")]
+    assert shown == ["--exclude: /x", f"{rules}: *.o", "--exclude-larger-than 500M"]
+    assert shell("show", "--json").objects[0]["rules"] == shown
+
+
 def test_ls(past: Shell) -> None:
     assert past("ls", "s1").lines == ["a", "link", "sub"]
     assert past("ls", "s1:sub").lines == ["'two words'"]

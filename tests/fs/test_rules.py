@@ -147,7 +147,7 @@ def test_the_reason_is_told(tmp_path: Path) -> None:
     assert top.explain(b"b.o", False) == (True, b"*.o", "--exclude")
     assert top.explain(b"a.o", False) == (False, b"!a.o", "--exclude")
     assert top.explain(b"x", False) == (False, b"", "")
-    assert top.explain(b"x", False, 11) == (True, b"10", "--exclude-larger-than")
+    assert top.explain(b"x", False, 11) == (True, b"10 B", "--exclude-larger-than")
 
 
 def test_unused_patterns_are_known() -> None:
@@ -185,10 +185,11 @@ def test_rules_survive_as_text() -> None:
 
 
 def test_every_rule_has_a_line_for_people() -> None:
-    rules = Rules(lines(b"*.o"), True, (b".n",), True, 7, ((b"", b"x"), (b"d", b"y")))
+    given = lines(b"*.o", b"", b"# comment", b"  ", b"\\#name")
+    rules = Rules(given, True, (b".n",), True, 7, ((b"", b"x"), (b"d", b"y")))
     assert rules.describe() == (
-        "--exclude: *.o", "--exclude-caches", "--exclude-if-present .n", "--one-file-system",
-        "--exclude-larger-than 7", ".snapfsignore", "d/.snapfsignore",
+        "--exclude: *.o", "--exclude: \\#name", "--exclude-caches", "--exclude-if-present .n", "--one-file-system",
+        "--exclude-larger-than 7 B", ".snapfsignore", "d/.snapfsignore",
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from snapfs.model.names import (
 )
 from snapfs.model.span import Span, parse_span, parse_wait
 from snapfs.model.units import (
+    exact_size,
     format_count,
     format_duration,
     format_size,
@@ -108,6 +109,15 @@ def test_counts() -> None:
 )  # fmt: skip
 def test_sizes_for_people(size: int, text: str) -> None:
     assert format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (10, "10 B"), (1024, "1K"), (500 << 20, "500M"), (1500 << 10, "1500K"), (1234567, "1234567 B")],
+)  # fmt: skip
+def test_exact_sizes_are_read_back(size: int, text: str) -> None:
+    assert exact_size(size) == text
+    assert parse_size(text) == size
 
 
 @pytest.mark.parametrize(
