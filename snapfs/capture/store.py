@@ -228,7 +228,8 @@ class Intake:
             if answer.special:
                 self._stage.put_files([window.take(files[at].seq) for at, _ in answer.special])
             if not len(window):
-                self._stage.put_read_files(window.rows())
+                for rows, encoded in window.pieces():
+                    self._stage.put_read_files(rows, encoded)
         elif answer.plain:
             self._stage.put_digests(answer.plain)
         self._take_special(files, answer.special)

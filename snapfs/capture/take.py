@@ -251,6 +251,7 @@ def _commit(
                 "previous": head.id if head else None,
                 "tags": list(tags),
                 "owners": owners,
+                "inode_base": done.inode_base,
             },
             record_blocks(catalog, done),
         )

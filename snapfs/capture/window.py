@@ -7,10 +7,13 @@ again, which halves what a new file costs the parent.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from snapfs.catalog.commit import FILE_TYPES
 from snapfs.model.toread import ToRead
+from snapfs.stream.columns import encode_columns
+from snapfs.stream.record import ROWS_PER_PIECE
 
 StagedFile = tuple[Any, ...]
 """A row of ``STAGE_FILE``."""
@@ -54,9 +57,18 @@ class Window:
         """The row of a file of which there is more to say."""
         return self._rows.pop(seq)
 
-    def rows(self) -> list[tuple[Any, ...]]:
-        """What was read, in order: rows of ``STAGE_FILE_READ``."""
-        return sorted(self._read)
+    def pieces(self) -> Iterator[tuple[list[tuple[Any, ...]], bytes]]:
+        """What was read, in order and some thousand at a time: rows of ``STAGE_FILE_READ``, and the
+        same as the journal has them.
+        """
+        self._read.sort()
+        for start in range(0, len(self._read), ROWS_PER_PIECE):
+            rows = self._read[start : start + ROWS_PER_PIECE]
+            (seq, _, parent, name, _, attr, size, mtime_s, mtime_nsec, _, state, ctime_s,
+             ctime_nsec, dev, ino, _) = zip(*rows, strict=True)  # fmt: skip
+            columns = (seq, parent, name, attr, size, mtime_s, mtime_nsec, state, ctime_s,
+                       ctime_nsec, dev, ino)  # fmt: skip
+            yield rows, encode_columns(FILE_TYPES, columns)
 
 
 class Windows:

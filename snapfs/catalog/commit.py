@@ -22,20 +22,25 @@ from snapfs.model.extents import (
     unpack_digest_extents,
     unpack_extents,
 )
+from snapfs.model.kinds import Kind
 
-RowBlock = tuple[str, str, Iterable[list[tuple[Any, ...]]]]
+RowBlock = tuple[str, str, Iterable[list[tuple[Any, ...]] | bytes]]
+"""Name, types of the columns, and batches of rows or of rows encoded already."""
 _BATCH = 16 * 1024
 _BLOCK_SLICE = 256 * 1024
 _INDEX_IN_MEMORY = 1_200_000
 """Blocks; inserting a million took 3.1 s so, 5.4 s in order of digest; a third million 8.5 and 6.8 s,
 5.5 s in slices."""
 
-ATTR_TYPES = "qqqqqqb"
+ATTR_TYPES = "qqqqqqbq"
 PACK_TYPES = "qsq"
 SEGMENT_TYPES = "qqqqqqq"
 BLOCK_TYPES = "qq"
 CONTENT_TYPES = "qbqb"
 STAGE_TYPES = "qnBnqqnnnnnnnnBnnBnnnnnn"
+FILE_TYPES = "qqbqqqqqqqqq"
+"""seq, parent, name, attr, size, mtime, state, ctime, dev, ino; ids are those of the stage."""
+FILE_CONTENT_TYPES = "n"
 PROBLEM_TYPES = "qbqs"
 
 
@@ -179,8 +184,18 @@ def record_blocks(catalog: Catalog, done: Committed) -> Iterator[RowBlock]:
     blocks = sql.STAGE_ALL_BLOCKS if done.all_new else sql.STAGE_NEW_BLOCKS
     yield "block", BLOCK_TYPES, _batches(catalog, blocks, base)
     yield "content", CONTENT_TYPES, _batches(catalog, sql.STAGE_NEW_CONTENTS)
+    yield from _files(catalog, done.inode_base)
     yield "stage", STAGE_TYPES, _batches(catalog, sql.STAGE_FINAL, {"base": done.inode_base})
     yield "problem", PROBLEM_TYPES, _batches(catalog, sql.STAGE_PROBLEMS)
+
+
+def _files(catalog: Catalog, base: int) -> Iterator[RowBlock]:
+    """Files that were encoded when they were read, and what only the commit could tell of them."""
+    for low, high, rows in catalog.execute(sql.STAGE_ENCODED_FILES):
+        where = {"base": base, "low": low, "high": high}
+        yield "file", FILE_TYPES, [rows]
+        contents = catalog.execute(sql.STAGE_ENCODED_CONTENTS, where).fetchall()
+        yield "file-content", FILE_CONTENT_TYPES, [contents]
 
 
 def _batches(
@@ -229,9 +244,15 @@ class Replay:
     gone gets none: that of a deleted snapshot goes with it, any other is found missing.
     """
 
-    def __init__(self, catalog: Catalog, digests_of: DigestsOf) -> None:
-        """``digests_of`` is asked once for each segment that has blocks, in order of the record."""
+    def __init__(self, catalog: Catalog, digests_of: DigestsOf, inode_base: int = 0) -> None:
+        """``digests_of`` is asked once for each segment that has blocks, in order of the record.
+
+        ``inode_base`` is what makes a number of the stage an inode's id.
+        """
         self._catalog = catalog
+        self._base = inode_base
+        self._final: dict[int, int] = {}
+        self._files: list[tuple[Any, ...]] = []
         self._digests_of = digests_of
         self._names: dict[int, str] = {}
         self._attrs: set[int] = set()
@@ -256,6 +277,10 @@ class Replay:
             self._blocks(rows)
         elif name == "content":
             self._contents(rows)
+        elif name == "file":
+            self._files = rows
+        elif name == "file-content":
+            self._put_files(rows)
         elif name == "stage":
             catalog.executemany(sql.STAGE_REPLAY, rows)
         elif name == "problem":
@@ -272,6 +297,24 @@ class Replay:
             sql.STAGE_PUT_ATTR, [row for id_, row in new.items() if id_ not in self._attrs]
         )
         self._attrs.update(new)
+        self._final.update((row[7], row[0]) for row in rows)
+
+    def _put_files(self, contents: list[tuple[Any, ...]]) -> None:
+        base, final = self._base, self._final
+        self._catalog.executemany(
+            sql.STAGE_REPLAY,
+            [
+                (
+                    seq, base - parent, name, base + seq, 1, 1, None, None, Kind.FILE, final[attr],
+                    size, mtime_s, mtime_nsec, 0, None, content, state, None, ctime_s, ctime_nsec,
+                    dev, ino, 1, None,
+                )
+                for (
+                    seq, parent, name, attr, size, mtime_s, mtime_nsec, state, ctime_s, ctime_nsec,
+                    dev, ino,
+                ), (content,) in zip(self._files, contents, strict=True)
+            ],
+        )  # fmt: skip
 
     def _blocks(self, rows: list[tuple[Any, ...]]) -> None:
         new: list[tuple[Any, ...]] = []

@@ -47,6 +47,7 @@ CREATE_STAGE: tuple[str, ...] = (
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_attr ( id INTEGER NOT NULL, mode INTEGER NOT NULL, uid INTEGER NOT NULL, gid INTEGER NOT NULL, flags INTEGER NOT NULL, xattr BLOB NOT NULL, xattr_final INTEGER, final INTEGER, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_block ( id INTEGER NOT NULL, digest BLOB NOT NULL, segment INTEGER NOT NULL, "offset" INTEGER NOT NULL, length INTEGER NOT NULL, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_content ( digest BLOB NOT NULL, size INTEGER NOT NULL, extents BLOB NOT NULL, PRIMARY KEY (digest) ) WITHOUT ROWID',
+    'CREATE TEMPORARY TABLE IF NOT EXISTS stage_file ( low INTEGER NOT NULL, high INTEGER NOT NULL, rows BLOB NOT NULL, PRIMARY KEY (low) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_pack ( id INTEGER NOT NULL, name TEXT NOT NULL, size INTEGER NOT NULL, final INTEGER, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_problem ( seq INTEGER NOT NULL, path BLOB NOT NULL, errno INTEGER NOT NULL, what TEXT NOT NULL, PRIMARY KEY (seq) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_segment ( id INTEGER NOT NULL, pack INTEGER NOT NULL, "offset" INTEGER NOT NULL, stored INTEGER NOT NULL, raw INTEGER NOT NULL, checksum INTEGER NOT NULL, final INTEGER, PRIMARY KEY (id) )',
@@ -303,17 +304,20 @@ STAGE_CLEAR_STAGE = 'DELETE FROM stage'
 STAGE_CLEAR_STAGE_ATTR = 'DELETE FROM stage_attr'
 STAGE_CLEAR_STAGE_BLOCK = 'DELETE FROM stage_block'
 STAGE_CLEAR_STAGE_CONTENT = 'DELETE FROM stage_content'
+STAGE_CLEAR_STAGE_FILE = 'DELETE FROM stage_file'
 STAGE_CLEAR_STAGE_PACK = 'DELETE FROM stage_pack'
 STAGE_CLEAR_STAGE_PROBLEM = 'DELETE FROM stage_problem'
 STAGE_CLEAR_STAGE_SEGMENT = 'DELETE FROM stage_segment'
 STAGE_DIRS = 'SELECT stage.seq, stage.inode, stage.post, stage.low, stage.high, stage.fingerprint FROM stage WHERE stage.kind = 2 AND stage.post > :after ORDER BY stage.post'
+STAGE_ENCODED_CONTENTS = 'SELECT inode.content_id FROM stage JOIN inode ON inode.id = :base + stage.seq WHERE stage.seq >= :low AND stage.seq <= :high AND stage.need = 4 ORDER BY stage.seq'
+STAGE_ENCODED_FILES = 'SELECT stage_file.low, stage_file.high, stage_file.rows FROM stage_file ORDER BY stage_file.low'
 STAGE_FILE = 'INSERT INTO stage (seq, above, parent, name, inode, names, nodes, need, kind, attr, size, mtime_s, mtime_nsec, rdev, state, ctime_s, ctime_nsec, dev, ino, nlink) VALUES (?, ?, ?, ?, ?, 1, 1, 1, 1, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)'
-STAGE_FILE_READ = 'INSERT INTO stage (seq, above, parent, name, inode, names, nodes, need, kind, attr, size, mtime_s, mtime_nsec, rdev, digest, state, ctime_s, ctime_nsec, dev, ino, nlink) VALUES (?, ?, ?, ?, ?, 1, 1, 2, 1, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)'
-STAGE_FINAL = 'SELECT stage.seq, CASE WHEN (stage.parent < 0) THEN :base - stage.parent ELSE stage.parent END AS anon_1, stage.name, CASE WHEN (stage.inode < 0) THEN :base - stage.inode ELSE stage.inode END AS anon_2, stage.names, stage.nodes, stage.by_name, stage.by_kind, inode.kind, inode.attr_id, inode.size, inode.mtime_s, inode.mtime_nsec, inode.rdev, inode.target, inode.content_id, inode.state, inode.tree_digest, inode.ctime_s, inode.ctime_nsec, inode.dev, inode.ino, inode.nlink, inode.fingerprint FROM stage LEFT OUTER JOIN inode ON inode.id = CASE WHEN (stage.inode < 0) THEN :base - stage.inode ELSE stage.inode END AND stage.nodes IN (1, 2) WHERE stage.names = 1 OR stage.nodes > 0 ORDER BY stage.seq'
+STAGE_FILE_READ = 'INSERT INTO stage (seq, above, parent, name, inode, names, nodes, need, kind, attr, size, mtime_s, mtime_nsec, rdev, digest, state, ctime_s, ctime_nsec, dev, ino, nlink) VALUES (?, ?, ?, ?, ?, 1, 1, 4, 1, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)'
+STAGE_FINAL = 'SELECT stage.seq, CASE WHEN (stage.parent < 0) THEN :base - stage.parent ELSE stage.parent END AS anon_1, stage.name, CASE WHEN (stage.inode < 0) THEN :base - stage.inode ELSE stage.inode END AS anon_2, stage.names, stage.nodes, stage.by_name, stage.by_kind, inode.kind, inode.attr_id, inode.size, inode.mtime_s, inode.mtime_nsec, inode.rdev, inode.target, inode.content_id, inode.state, inode.tree_digest, inode.ctime_s, inode.ctime_nsec, inode.dev, inode.ino, inode.nlink, inode.fingerprint FROM stage LEFT OUTER JOIN inode ON inode.id = CASE WHEN (stage.inode < 0) THEN :base - stage.inode ELSE stage.inode END AND stage.nodes IN (1, 2) WHERE (stage.names = 1 OR stage.nodes > 0) AND stage.need != 4 ORDER BY stage.seq'
 STAGE_HAS_LINKS = 'SELECT 1 FROM stage WHERE stage.nlink > 1 AND stage.kind != 2 LIMIT 1 OFFSET 0'
 STAGE_LAST = 'SELECT coalesce(max(stage.seq), 0) AS coalesce_1 FROM stage'
 STAGE_MAX = 'SELECT (SELECT coalesce(max(stage.seq), 0) AS coalesce_1 FROM stage) AS anon_1, (SELECT coalesce(max(stage_pack.id), 0) AS coalesce_3 FROM stage_pack) AS anon_2, (SELECT coalesce(max(stage_segment.id), 0) AS coalesce_5 FROM stage_segment) AS anon_3, (SELECT coalesce(max(stage_block.id), 0) AS coalesce_7 FROM stage_block) AS anon_4, (SELECT count(*) AS count_1 FROM stage_content) AS anon_5'
-STAGE_NEW_ATTRS = 'SELECT stage_attr.final, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, stage_attr.xattr_final, stage_attr.xattr FROM stage_attr ORDER BY stage_attr.id'
+STAGE_NEW_ATTRS = 'SELECT stage_attr.final, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, stage_attr.xattr_final, stage_attr.xattr, stage_attr.id FROM stage_attr ORDER BY stage_attr.id'
 STAGE_NEW_BLOCKS = 'SELECT coalesce((SELECT block.id FROM block WHERE block.id = :base + stage_block.id), (SELECT block.id FROM block WHERE block.digest = stage_block.digest AND block.segment_id = stage_segment.final AND block."offset" = stage_block."offset"), 0) AS coalesce_1, stage_block.length FROM stage_block JOIN stage_segment ON stage_segment.id = stage_block.segment WHERE stage_segment.final IS NOT NULL ORDER BY stage_block.id'
 STAGE_NEW_CONTENTS = 'SELECT content.id, content.digest, content.size, content.extents FROM stage_content JOIN content ON content.digest = stage_content.digest'
 STAGE_NEW_PACKS = 'SELECT stage_pack.final, stage_pack.name, stage_pack.size FROM stage_pack WHERE stage_pack.final IS NOT NULL ORDER BY stage_pack.id'
@@ -323,6 +327,7 @@ STAGE_PROBLEMS = 'SELECT stage_problem.seq, stage_problem.path, stage_problem.er
 STAGE_PUT_ATTR = 'INSERT INTO stage_attr (id, mode, uid, gid, flags, xattr, xattr_final, final) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_BLOCK = 'INSERT INTO stage_block (id, digest, segment, "offset", length) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_CONTENT = 'INSERT INTO stage_content (digest, size, extents) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
+STAGE_PUT_FILE = 'INSERT INTO stage_file (low, high, rows) VALUES (?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_LOST = 'INSERT INTO lost (parent, name, inode, kind, dev, ino, done) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_PACK = 'INSERT INTO stage_pack (id, name, size, final) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'
 STAGE_PUT_PROBLEM = 'INSERT INTO stage_problem (seq, path, errno, what) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING'

@@ -7,7 +7,8 @@ negative: ``-seq`` of the row that brings the inode.
 
 ``stage.nodes``: 0 nothing of the inode changes, 1 a change (its old value goes into a diff row),
 2 bookkeeping only, 3 the inode is gone. ``stage.names`` 1: the directory entry changes.
-``stage.need``: 1 bytes and attributes are to be read, 2 they were.
+``stage.need``: 1 bytes and attributes are to be read, 2 they were, 3 the file vanished before, 4 it was
+read before it was staged and the journal's row of it is made.
 """
 
 from __future__ import annotations
@@ -199,11 +200,15 @@ class Stage:
             self._put_attrs()
             db.executemany(sql.STAGE_FILE, rows)
 
-    def put_read_files(self, rows: list[tuple[Any, ...]]) -> None:
-        """Add files that have been read and are as they were seen (``STAGE_FILE_READ``)."""
+    def put_read_files(self, rows: list[tuple[Any, ...]], encoded: bytes) -> None:
+        """Add files that have been read and are as they were seen, in order (``STAGE_FILE_READ``).
+
+        ``encoded`` are the same as the journal has them: rows of ``commit.FILE_TYPES``.
+        """
         with self.catalog.scratch() as db:
             self._put_attrs()
             db.executemany(sql.STAGE_FILE_READ, rows)
+            db.execute(sql.STAGE_PUT_FILE, (rows[0][0], rows[-1][0], encoded))
 
     def put_paths(self, rows: list[tuple[int, bytes]]) -> None:
         """Paths from the root of directories that hold files to read: ``(key, path)``."""

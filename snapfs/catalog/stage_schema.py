@@ -132,6 +132,16 @@ stage_block = Table(
 
 Index("stage_block_segment", stage_block.c.segment)
 
+# Files that were staged once and whole, as the journal tells of them: encoded rows of low..high.
+stage_file = Table(
+    "stage_file",
+    stage_metadata,
+    int_column("low", key=True),
+    int_column("high"),
+    blob_column("rows"),
+    prefixes=["TEMPORARY"],
+)
+
 # Contents of several extents; those of one block are that block.
 stage_content = Table(
     "stage_content",

@@ -22,6 +22,9 @@ UNREAD = int(State.UNREAD)
 CHANGED: list[Any] = [literal_column("1"), literal_column("2")]
 OLD_VALUE_KEPT: list[Any] = [literal_column("1"), literal_column("3")]
 
+# Of stage.need: the journal's row of it is encoded already (in stage_file).
+ENCODED: Any = literal_column("4")
+
 s = stage
 other = stage.alias("other")
 linked = and_(s.c.nlink > 1, s.c.kind != DIR)

@@ -39,12 +39,14 @@ from snapfs.catalog.stage_schema import (
     stage_attr,
     stage_block,
     stage_content,
+    stage_file,
     stage_pack,
     stage_problem,
     stage_segment,
 )
 from snapfs.catalog.staged import (
     CHANGED,
+    ENCODED,
     OLD_VALUE_KEPT,
     s,
 )
@@ -251,6 +253,7 @@ COMMIT: dict[str, Any] = {
         stage_attr.c.flags,
         stage_attr.c.xattr_final,
         stage_attr.c.xattr,
+        stage_attr.c.id,
     ).order_by(stage_attr.c.id),
     "STAGE_NEW_PACKS": select(stage_pack.c.final, stage_pack.c.name, stage_pack.c.size)
     .where(stage_pack.c.final.is_not(None))
@@ -336,7 +339,14 @@ COMMIT: dict[str, Any] = {
         inode.c.fingerprint,
     )
     .select_from(s.outerjoin(inode, and_(inode.c.id == _final_inode, s.c.nodes.in_(CHANGED))))
-    .where(or_(s.c.names == 1, s.c.nodes > 0))
+    .where(and_(or_(s.c.names == 1, s.c.nodes > 0), s.c.need != ENCODED))
+    .order_by(s.c.seq),
+    "STAGE_ENCODED_FILES": select(stage_file.c.low, stage_file.c.high, stage_file.c.rows).order_by(
+        stage_file.c.low
+    ),
+    "STAGE_ENCODED_CONTENTS": select(inode.c.content_id)
+    .select_from(s.join(inode, inode.c.id == p("base") + s.c.seq))
+    .where(and_(s.c.seq >= p("low"), s.c.seq <= p("high"), s.c.need == ENCODED))
     .order_by(s.c.seq),
 }
 

@@ -27,6 +27,7 @@ from snapfs.catalog.stage_schema import (
     stage_attr,
     stage_block,
     stage_content,
+    stage_file,
     stage_pack,
     stage_problem,
     stage_segment,
@@ -115,13 +116,13 @@ FILL: dict[str, Any] = {
             "rdev": literal_column("0"),
         }
     ),
-    # The same, read already.
+    # The same, read already and encoded for the journal.
     "STAGE_FILE_READ": insert(s).values(
         {name: bindparam(name) for name in (*_file_columns, "digest")}
         | {
             "names": literal_column("1"),
             "nodes": literal_column("1"),
-            "need": literal_column("2"),
+            "need": literal_column("4"),
             "kind": literal_column(str(FILE)),
             "rdev": literal_column("0"),
         }
@@ -168,6 +169,7 @@ FILL: dict[str, Any] = {
             stage_segment,
             stage_block,
             stage_content,
+            stage_file,
             stage_problem,
         )
     },

@@ -99,7 +99,7 @@ def apply(catalog: Catalog, pieces: Iterable[bytes], digests_of: DigestsOf) -> s
 
 
 def _create(catalog: Catalog, record: Record) -> None:
-    replay = Replay(catalog, record.digests_of)
+    replay = Replay(catalog, record.digests_of, record.header["inode_base"])
     for piece in record.blocks:
         replay.take(piece.name, piece.rows)
     snapshot = snapshot_from_json(record.header["snapshot"])

@@ -19,8 +19,10 @@ from snapfs.stream.columns import Row, decode_rows, encode_rows
 Header = Mapping[str, Any]
 """What JSON can say; ``op`` names the change."""
 
-RowBlock = tuple[str, str, Iterable[Sequence[Row]]]
-"""Name, types of the columns (``stream.columns``), and the rows in batches of any size."""
+RowBlock = tuple[str, str, Iterable[Sequence[Row] | bytes]]
+"""Name, types of the columns (``stream.columns``), and the rows in batches of any size; a batch that
+``encode_rows`` has made bytes of goes in as it is.
+"""
 
 # About 1 MiB of rows of 20 columns; more rows to a piece compress no better.
 ROWS_PER_PIECE = 16 * 1024
@@ -49,6 +51,9 @@ def encode_record(header: Header, blocks: Iterable[RowBlock]) -> Iterator[bytes]
             append_varint(head, len(word))
             head += word
         for batch in batches:
+            if isinstance(batch, bytes):
+                yield bytes(head) + batch
+                continue
             for start in range(0, len(batch), ROWS_PER_PIECE):
                 rows = batch[start : start + ROWS_PER_PIECE]
                 yield from _encode_pieces(bytes(head), types, rows)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 from snapfs.capture import newdirectory, staging, store
 from snapfs.capture.store import Intake
 from snapfs.capture.window import Windows
+from snapfs.catalog.commit import FILE_TYPES
+from snapfs.stream.columns import decode_rows
 from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
 from tests.harness.trees import assert_same, build, survey, unlock_and_remove
@@ -39,10 +42,19 @@ def digest(snapfs: InProcess) -> bytes:
     return bytes(found)
 
 
+def tables(snapfs: InProcess) -> dict[str, list[tuple[object, ...]]]:
+    """All that the catalog says of files."""
+    with closing(sqlite3.connect(snapfs.repository / "catalog.db")) as db:
+        return {
+            name: db.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()
+            for name in ("inode", "dirent", "inode_diff", "dirent_diff", "block", "content", "attr")
+        }
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, bytes]]:
+def built() -> Iterator[tuple[Path, bytes]]:
     """An awkward tree, and the digest of its snapshot taken as always."""
-    base = tmp_path_factory.mktemp("windows")
+    base = Path(tempfile.mkdtemp(prefix="snapfs-windows-"))
     tree = base / "tree"
     build(tree, scale=0.01)
     plain = InProcess(base / "plain")
@@ -73,6 +85,10 @@ def test_same_snapshot(
     assert_same(state, survey(workspace / "back"))
     assert "nothing changed" in other("create", tree, "--name", "again").errors
     other("verify", "--data")
+    before = tables(other)
+    (workspace / "other" / "catalog.db").unlink()
+    other("rebuild-catalog")
+    assert tables(other) == before
 
 
 def test_what_happens_between_walk_and_reading(
@@ -131,5 +147,8 @@ def test_what_does_not_fit_is_given_back() -> None:
     assert windows.read_to() == 0, "the first is not read yet"
     first.read([(None, 2), (b"y" * 32, 4)])
     assert windows.read_to() == 2, "nobody knows when the file with two names is read"
-    assert [found[0] for found in second.rows()] == [5, 6, 7]
-    assert [found[9] for found in first.rows()] == [None, b"y" * 32]
+    ((rows, encoded),) = second.pieces()
+    assert [found[0] for found in rows] == [5, 6, 7]
+    assert [found[0] for found in decode_rows(FILE_TYPES, encoded)] == [5, 6, 7]
+    ((rows, _),) = first.pieces()
+    assert [found[9] for found in rows] == [None, b"y" * 32]

@@ -51,6 +51,8 @@ def test_operation(op: str) -> None:
         ("segment", commit.SEGMENT_TYPES),
         ("block", commit.BLOCK_TYPES),
         ("content", commit.CONTENT_TYPES),
+        ("file", commit.FILE_TYPES),
+        ("file-content", commit.FILE_CONTENT_TYPES),
         ("stage", commit.STAGE_TYPES),
         ("problem", commit.PROBLEM_TYPES),
     ],
