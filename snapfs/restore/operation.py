@@ -154,7 +154,7 @@ def _write(
         first = next(wanted, None)
         if first is None:
             raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
-        progress.phase("restoring")
+        progress.phase("comparing" if options.dry_run else "restoring")
         faults.point("restore.planned")
         prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
         protection = Protection(

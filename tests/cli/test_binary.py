@@ -102,21 +102,28 @@ def test_a_pipe_that_closes_leaves_no_lock(binary: Binary, tmp_path: Path) -> No
     binary("delete", "s1", "--yes", cwd=tree)
 
 
-def asked(binary: Binary, answer: bytes, *words: str | Path) -> tuple[int, str, str]:
-    """Run on a terminal, answer the question; exit code, what the terminal showed, stdout."""
+def asked(
+    binary: Binary, answer: bytes, *words: str | Path, progress: bool = False
+) -> tuple[int, str, str]:
+    """Run on a terminal, answer the question; exit code, what the terminal showed, stdout.
+
+    The program's controlling terminal is that one, so that an answer of ^C interrupts it.
+    """
     leader, follower = pty.openpty()
+    # The terminal goes with its first process, and what nobody has read from it: that is not ours.
+    leads = 'trap : INT; "$@"; code=$?; sleep 0.2; exit $code'
     process = subprocess.Popen(
-        [*ARGV, *words, "--no-progress"],
+        ["setsid", "--ctty", "--wait", "bash", "-c", leads, "bash", *ARGV, *words,
+         *([] if progress else ["--no-progress"])],
         env=binary.variables, cwd=binary.folder, stdin=follower, stdout=subprocess.PIPE, stderr=follower,
     )  # fmt: skip
     os.close(follower)
-    os.write(leader, answer)
-    assert process.stdout is not None
-    with process.stdout as stdout:
-        out = stdout.read()
-    process.wait(60)
     shown = b""
-    while True:
+    if answer == b"\x03":
+        while b"[y/N]" not in shown:  # before that there is nothing to interrupt
+            shown += os.read(leader, 65536)
+    os.write(leader, answer)
+    while True:  # until it ends: what is left then goes with its terminal
         try:
             data = os.read(leader, 65536)
         except OSError:
@@ -124,6 +131,10 @@ def asked(binary: Binary, answer: bytes, *words: str | Path) -> tuple[int, str, 
         if not data:
             break
         shown += data
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        out = stdout.read()
+    process.wait(60)
     os.close(leader)
     return process.returncode, shown.decode(), out.decode()
 
@@ -153,8 +164,24 @@ def test_questions(binary: Binary, tmp_path: Path) -> None:
     code, shown, out = asked(binary, b"y\n", "delete", "s1", "--json")
     assert code == 2
     assert "add --yes" in shown
+    for words in (["delete", "s1"], ["restore", "s1", "--in-place"], ["roots", "remove", "tree"]):
+        code, shown, out = asked(binary, b"\x03", *words)
+        assert (code, out) == (130, "")
+        assert shown.endswith("[y/N] ^C\r\nsnapfs: interrupted; nothing was done\r\n")
     code, shown, out = asked(binary, b"YES\n", "roots", "remove", "tree")
     assert (code, out) == (0, "tree\n")
+
+
+def test_nothing_is_said_to_be_restored_before_the_question(binary: Binary, tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    binary("create", tree, "--name", "s1")
+    (tree / "plain").write_bytes(b"changed")
+    code, shown, _ = asked(binary, b"y\n", "restore", "s1", "--in-place", progress=True)
+    assert code == 0
+    before, after = shown.split("[y/N]")
+    assert "comparing" in before
+    assert "restoring" not in before
+    assert "1 overwritten" in after
 
 
 def test_progress_on_a_terminal_only(binary: Binary, tmp_path: Path) -> None:

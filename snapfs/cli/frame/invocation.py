@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.settings import Environment
+from snapfs.cli.frame.signals import Interrupted
 from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.cli.render.progress import Note, progress_for
@@ -112,8 +113,13 @@ class Invocation:
     def confirm(self, lines: Sequence[str], question: str) -> None:
         """Ask a question whose default is no. Raises RefusedError unless the answer is yes."""
         self.out.flush()
-        self.messages.text("".join(f"{line}\n" for line in lines) + f"{question} [y/N] ")
-        if _read_answer() not in {"y", "yes"}:
+        try:
+            self.messages.text("".join(f"{line}\n" for line in lines) + f"{question} [y/N] ")
+            answer = _read_answer()
+        except Interrupted:
+            self.messages.line("\nsnapfs: interrupted; nothing was done")
+            raise
+        if answer not in {"y", "yes"}:
             raise RefusedError("nothing was done", subject=self.command)
 
 
