@@ -9,13 +9,17 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.failure import answering
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
-from snapfs.cli.frame.pairs import read_pair
+from snapfs.cli.frame.pairs import Pair, read_pair
 from snapfs.cli.frame.params import argument, flag, literals
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.changes import ChangePrinter, Form
 from snapfs.diff import DiffOptions, diff
-from snapfs.errors import Exit
+from snapfs.errors import Exit, NotFoundError, UsageError
+from snapfs.model.quote import quote
+from snapfs.model.snapshot import StoredSide
+from snapfs.repository.opened import Repository
+from snapfs.tree.listing import stat_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,11 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 
 
 def _compare(arguments: Arguments, invocation: Invocation) -> int:
+    _refuse_two_forms(arguments)
     with open_to_read(invocation) as repository, invocation.progress() as progress:
         states = States(invocation, repository)
         pair = read_pair(states, arguments.words, arguments.paths)
+        _refuse_unknown_paths(repository, pair)
         options = DiffOptions(paths=pair.paths, all=arguments.all, checksum=arguments.checksum)
         form = (
             Form.STAT if arguments.stat
@@ -56,6 +62,29 @@ def _compare(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.exit_code and printer.count:
         return Exit.FAILED
     return Exit.PARTIAL if printer.unread and not arguments.exit_code else Exit.DONE
+
+
+def _refuse_two_forms(arguments: Arguments) -> None:
+    forms = (
+        ("--stat", arguments.stat),
+        ("--content", arguments.content),
+        ("--null", arguments.zero),
+    )
+    given = [name for name, is_given in forms if is_given]
+    if len(given) > 1:
+        raise UsageError(f"diff: {' and '.join(given)} exclude each other", subject=given[0])
+
+
+def _refuse_unknown_paths(repository: Repository, pair: Pair) -> None:
+    """A path that neither side has is mistyped: "no difference" would be no answer."""
+    sides = (pair.first, pair.second)
+    for path in pair.paths:
+        if path and all(stat_path(repository, side, path) is None for side in sides):
+            names = [side.snapshot.name if isinstance(side, StoredSide) else "." for side in sides]
+            raise NotFoundError(
+                f"neither {names[0]} nor {names[1]} has {quote(path)}",
+                subject=quote(path),
+            )
 
 
 COMMAND = Command(

@@ -121,7 +121,7 @@ def read_reference(text: str, *, default: Point | None = None) -> Reference | No
 def read_range(text: str) -> tuple[Reference, Reference] | None:
     """The two ends of ``A..B``, neither with a PATH, or None if it is no range.
 
-    The root of A serves B too.
+    The root of A serves B too. Raises ValueError with a full sentence for half a range.
     """
     at = -1
     while (at := text.find("..", at + 1)) >= 0:
@@ -132,6 +132,13 @@ def read_range(text: str) -> tuple[Reference, Reference] | None:
         if start is None or end is None or start.path is not None or end.path is not None:
             continue
         return start, end if end.root is not None else Reference(end.point, start.root)
+    for half, whole in (
+        (text.removesuffix(".."), f"{text}B"),
+        (text.removeprefix(".."), f"A{text}"),
+    ):
+        only = None if half in {text, "."} else read_reference(half)
+        if only is not None and only.path is None:
+            raise ValueError(f"{text!r} is half a range; write {whole}, or {half} alone")
     return None
 
 

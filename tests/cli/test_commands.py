@@ -220,6 +220,22 @@ def test_diff(past: Shell) -> None:
     assert past("diff", "link").out == ""
     assert "+new\n" in past("diff", "--content").out
     assert "-more\n" in past("diff", "s2", ".", "--content", "--", "a").out
+    for half in ("s1..", "..s1", "photos@latest.."):
+        for words in (["diff", half], ["diff", half, "--exit-code"], ["delete", half, "-y"]):
+            refused = past(*words, code=2)
+            assert (refused.out, "is half a range" in refused.err) == ("", True)
+    for forms in (["--stat", "--content"], ["-0", "--stat"], ["--content", "--null"]):
+        refused = past("diff", "s1", "s2", *forms, code=2)
+        assert refused.out == ""
+        assert "exclude each other" in refused.err
+        assert all(name.replace("-0", "--null") in refused.err for name in forms)
+    for words in (
+        ["s1", "s2", "nope"],
+        ["s1", ".", "--", "nope"],
+        ["s1:nope", "s2"],
+        ["a", "./nope"],
+    ):
+        assert "has nope" in past("diff", *words, code=1).err
     assert past("diff", "s1", "s2", "--stat").out == "1 modified, 1 added; +2.9K -0 B\n"
     assert past("diff", "--exit-code", code=1).lines == ["M\ta\tcontent,mtime"]
     assert past("diff", "s1", "s1", "--exit-code", "--stat").out == "nothing differs\n"

@@ -140,9 +140,26 @@ def test_ranges(text: str, first: Reference, last: Reference) -> None:
     assert read_range(text) == (first, last)
 
 
-@pytest.mark.parametrize("text", ["a", "a..", "..b", "..", "../x", "a:x..b", "a..b:x", ""])
+@pytest.mark.parametrize(
+    "text", ["a", "..", "../x", "a:x..b", "a..b:x", "", "...", "a:x..", "src/a.."]
+)
 def test_no_ranges(text: str) -> None:
     assert read_range(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a..", "a..B, or a alone"),
+        ("..b", "A..b, or b alone"),
+        ("2026-06-01T14:30..", "2026-06-01T14:30..B, or 2026-06-01T14:30 alone"),
+        ("p@a~1..", "p@a~1..B, or p@a~1 alone"),
+    ],
+)
+def test_half_a_range_is_told(text: str, written: str) -> None:
+    with pytest.raises(ValueError, match="is half a range") as caught:
+        read_range(text)
+    assert str(caught.value).endswith(f"write {written}")
 
 
 def test_what_begins_as_a_path() -> None:
