@@ -187,7 +187,8 @@ COMMAND = Command(
     synopsis=("create [ROOT...] [OPTION...]",),
     description="""\
 Takes a snapshot of each ROOT and prints its reference, as `photos@s20260601-120000.000`. The first
-use makes the repository and registers the directory as a root under its base name.
+use makes the repository and registers the directory as a root under its base name, as far as labels
+allow it (snapfs(1), ROOTS); `snapfs roots rename` gives it another.
 
 Only what changed is read and stored. A file counts as changed if its size, mtime, ctime, inode number,
 owner, mode or number of links did; `--checksum` reads them all.

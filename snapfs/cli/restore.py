@@ -44,7 +44,7 @@ class Arguments(Changing):
         about="into DIR: a directory's content, a file as DIR/NAME",
     )  # fmt: skip
     in_place: bool = flag("--in-place", about="where it came from")
-    delete: bool = flag("--delete", about="also delete what the snapshot does not have")
+    delete: bool = flag("--delete", about="also delete what the snapshot does not have; asks first")
     overwrite: str | None = option(
         "--overwrite", metavar="WHEN", choices=("always", "if-changed", "if-newer", "never"),
         about="what to do with files that are there: always, if-changed, if-newer, never",
@@ -159,12 +159,16 @@ COMMAND = Command(
     description="""\
 Brings back what a snapshot holds: all of it, or PATH. With `--to` a directory's content lands in DIR and a
 file as DIR/NAME; with several paths each keeps its path from the root. A DIR that holds anything needs
-`--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted.
+`--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted. With `--delete` it asks
+before it deletes anything in DIR, since no snapshot holds that.
 
 With `--in-place` the root itself is brought back, or PATH in it. It asks first and says how many entries
 it would create, overwrite, delete (with `--delete`) and leave alone. What was excluded when the snapshot
 was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
-before comes first, and the last line printed is the command that undoes it all.
+before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the
+newest then: `latest` is the state before the restore, `latest~1` the snapshot before that.
+
+What is counted are entries, DIR or the root itself among them, for its attributes are restored too.
 
 What the user or the filesystem does not allow is named, the rest goes on, and the exit code is 3.""",
     examples=(

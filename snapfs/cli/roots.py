@@ -14,6 +14,6 @@ COMMAND = Family(
     ),
     default="list",
     description="""\
-A root is a directory that was snapshotted once. It has a label, its base name made unique, with which
-references begin: `photos@latest`.""",
+A root is a directory that was snapshotted once. It has a label with which references begin, as
+`photos@latest`: its base name, made valid and unique (snapfs(1), ROOTS), until it is renamed.""",
 )

@@ -48,14 +48,14 @@ def default_snapshot_name(created_ns: int) -> str:
 
 
 def label_from_path(path: bytes) -> str:
-    """The base name of a directory, made a valid label."""
+    """The base name of a directory, made a valid label (``snapfs.1``, ROOTS)."""
     base = path.rstrip(b"/").rpartition(b"/")[2].decode("utf-8", "replace")
-    label = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9_.+-]", "_", base))[:LONGEST]
+    label = re.sub(r"\.{2,}", ".", re.sub(r"[^A-Za-z0-9_.+-]+", "-", base)).strip("-.")
     if label == "":
         return "root"
-    if label == LATEST:
-        return f"{LATEST}_"
-    return label if label[0].isalpha() else f"r{label}"[:LONGEST]
+    if label == LATEST or not label[0].isalpha():
+        label = f"root-{label}"
+    return label[:LONGEST].rstrip("-.")
 
 
 def unique_name(wanted: str, taken: Container[str]) -> str:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
 
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.errors import UsageError
+from snapfs.model.names import label_from_path, unique_name
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.repository.changes import change
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import root_to_json
-
-_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.+-]+")
 
 
 def add_root(repository: Repository, wanted: NewRoot) -> Root:
@@ -64,22 +62,7 @@ def _planned(catalog: Catalog, wanted: NewRoot) -> Root | str:
             subject=wanted.label,
             hint="choose another label",
         )
-    return wanted.label or free_label(wanted.path, taken)
-
-
-def free_label(path: bytes, taken: set[str]) -> str:
-    """A label for a directory: its base name as far as labels allow, made unique."""
-    base = os.path.basename(path).decode("utf-8", "replace")
-    base = re.sub(r"\.\.+", ".", _NOT_IN_LABELS.sub("-", base)).strip("-.")
-    if not base or not base[0].isalpha():
-        base = f"root-{base}" if base else "root"
-    if base == "latest":
-        base = "root-latest"
-    label, number = base, 1
-    while label in taken:
-        number += 1
-        label = f"{base}-{number}"
-    return label
+    return wanted.label or unique_name(label_from_path(wanted.path), taken)
 
 
 def refuse_nested(path: bytes, other: Root) -> None:

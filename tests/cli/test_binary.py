@@ -172,6 +172,21 @@ def test_questions(binary: Binary, tmp_path: Path) -> None:
     assert (code, out) == (0, "tree\n")
 
 
+def test_a_restore_beside_asks_before_it_deletes(binary: Binary, tmp_path: Path) -> None:
+    binary("create", tmp_path / "tree", "--name", "s1")
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "precious").write_text("x")
+    words = ("restore", "tree@s1", "--to", target, "--overwrite", "always", "--delete")
+    for answer, code, there in ((b"\n", 2, True), (b"\x03", 130, True), (b"y\n", 0, False)):
+        ended, shown, _ = asked(binary, answer, *words)
+        assert ended == code
+        assert f"create {len(NAMES)}, overwrite 1, delete 1," in shown
+        assert (target / "precious").exists() == there
+    ended, shown, _ = asked(binary, b"", *words)
+    assert (ended, "[y/N]" in shown) == (0, False)
+
+
 def test_nothing_is_said_to_be_restored_before_the_question(binary: Binary, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     binary("create", tree, "--name", "s1")

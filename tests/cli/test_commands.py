@@ -291,6 +291,51 @@ def test_restore_in_place(past: Shell) -> None:
     )
 
 
+def test_restore_beside_asks_before_it_deletes(past: Shell, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    words = ("restore", "s1", "--to", target, "--overwrite", "always", "--delete")
+    past(*words)  # nothing is there that could be deleted
+    past(*words)  # nor is anything that the snapshot has
+    (target / "precious").write_text("x")
+    (target / "a").write_text("changed")
+    for more in ([], ["--json"]):
+        asked = past(*words, *more, code=2)
+        assert asked.out == ""
+        assert "add --yes" in asked.err
+        assert (target / "a").read_text() == "changed"
+    plan = past(*words, "--dry-run")
+    assert "delete 1," in plan.out
+    assert plan.lines[-1] == "- precious"
+    past(*words[:-1])  # without --delete nothing is asked
+    assert (target / "precious").exists()
+    past(*words, "--yes")
+    assert not (target / "precious").exists()
+
+
+def test_the_safety_snapshot_is_the_newest(past: Shell) -> None:
+    (past.tree / "a").write_text("now\n")
+    past("restore", "s1", "--in-place", "--yes")
+    assert (past.tree / "a").read_text() == "one\n"
+    assert past("cat", "latest:a").out == "now\n"
+    assert "safety" in past("show", "latest").out
+    assert past("show", "latest~1", "--json").objects[0]["snapshot"]["name"] == "s3"
+
+
+@pytest.mark.parametrize(
+    "name", ["n" * 250, "My Photos", ".config", "2026", "latest", "été", "..."]
+)
+def test_every_label_can_be_typed(shell: Shell, name: str) -> None:
+    place = shell.home / name
+    place.mkdir()
+    (place / "a").write_text("x")
+    reference = shell("create", place).lines[0]
+    assert shell("ls", reference).lines == ["a"]
+    again = shell.home / "other" / name
+    again.mkdir(parents=True)
+    (again / "b").write_text("x")
+    assert shell("ls", shell("create", again).lines[0]).lines == ["b"]
+
+
 def test_undo_says_which_repository(past: Shell) -> None:
     repository = past.home / ".local/share/snapfs/repository"
     done = past("-r", str(repository), "restore", "s1", "a", "link", "--in-place", "-y", "--json")

@@ -164,13 +164,17 @@ def test_default_names_are_utc_and_valid() -> None:
     [
         (b"/home/me/photos", "photos"),
         (b"/", "root"),
-        (b"/x/2026", "r2026"),
-        (b"/x/my photos", "my_photos"),
-        (b"/x/.config", "r.config"),
+        (b"/x/2026", "root-2026"),
+        (b"/x/my  photos", "my-photos"),
+        (b"/x/.config", "config"),
         (b"/x/a...b", "a.b"),
-        (b"/x/latest", "latest_"),
-        (b"/x/\xff\xfe", "r__"),
+        (b"/x/latest", "root-latest"),
+        (b"/x/_a", "root-_a"),
+        (b"/x/a@b:c~1", "a-b-c-1"),
+        (b"/x/\xff\xfe", "root"),
         (b"/x/" + b"n" * 255, "n" * 200),
+        (b"/x/" + b"1" * 255, "root-" + "1" * 195),
+        (b"/x/" + b"n" * 199 + b" n", "n" * 199),
     ],
 )
 def test_labels(path: bytes, label: str) -> None:
