@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -148,6 +149,53 @@ def test_the_readme_is_one_page_with_two_lines_to_start() -> None:
     assert all(block.count("\n") == 1 for block in blocks)
     assert "pip install ." in blocks[0]
     assert "-m pytest" in blocks[1]
+
+
+def test_the_readme_shows_what_is_printed(shell: Shell, tmp_path: Path) -> None:
+    """The sample session, command by command, on a tree that its output speaks of."""
+    (sample,) = re.findall(r"```console\n(.*?)```", README, re.DOTALL)
+    for folder in ("2024", "inbox"):
+        (shell.tree / folder).mkdir()
+    for name in ("2024/index.html", "inbox/a.jpg", "2024/b.jpg"):
+        (shell.tree / name).write_text(name)
+    ran = 0
+    for part in sample.removeprefix("$ ").split("\n$ "):
+        line, _, expected = part.partition("\n")
+        words = line.partition(" #")[0].replace("/tmp/back", str(tmp_path / "back")).split()
+        if words == ["cd", "~/photos"]:
+            assert shell.tree.name == "photos"
+            continue
+        assert words[0] == "snapfs"
+        done = shell(*words[1:], *(["--yes"] if "--in-place" in words else []))
+        printed = re.sub(r"s\d{8}-\d{6}\.\d{3}", "s*", done.out.expandtabs(8))
+        assert printed.rstrip() == re.sub(r"s\d{8}-\d{6}\.\d{3}", "s*", expected).rstrip()
+        ran += 1
+        if words[1] == "create":
+            (shell.tree / "2024/index.html").write_text("other")
+            (shell.tree / "inbox/a.jpg").rename(shell.tree / "2024/a.jpg")
+            (shell.tree / "2024/b.jpg").unlink()
+    assert ran == 4
+    assert (tmp_path / "back/b.jpg").read_text() == "2024/b.jpg"
+
+
+def test_what_the_readme_has_for_every_day_runs(shell: Shell, tmp_path: Path) -> None:
+    rows = README.partition("## Every day")[2].partition("\n\n##")[0].splitlines()
+    lines = [
+        line for row in rows if row.startswith("|") for line in re.findall(r"`(snapfs [^`]*)`", row)
+    ]
+    assert len(lines) > 12
+    (shell.tree / "src").mkdir()
+    for number in range(13):
+        (shell.tree / "src/a").write_text(f"{number}\n")
+        (shell.tree / "notes.txt").write_text("x")
+        day = f"2026-05-{number + 10:02}"
+        shell("create", ".", "--time", day if number < 12 else "2026-06-01T10:00")
+    for line in lines:
+        words = shlex.split(line.replace("/tmp/back", str(tmp_path / "back")))
+        shell(*words[1:], *(["--yes"] if "--in-place" in words else []))
+        if "--in-place" in words:
+            # As the row says.
+            assert "safety" in shell("show", "latest").out
 
 
 def test_the_readme_names_only_commands_and_options_that_exist() -> None:
