@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
 from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
@@ -44,9 +44,7 @@ class Sink(Protocol):
 
     def flush(self) -> list[PackInfo]: ...
 
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
+    def abandon(self) -> None: ...
 
 
 class NullSink:
@@ -61,10 +59,7 @@ class NullSink:
     def flush(self) -> list[PackInfo]:
         return []
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def abandon(self) -> None:
         return
 
 

@@ -105,6 +105,8 @@ class Intake:
         self._progress = progress
         self._asking = catalog.one("SELECT 1 FROM block LIMIT 1") is not None
         self._workers: list[Worker] = []
+        self._own_sink: Sink | None = None
+        self._own_reader: FileReader | None = None
         self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
         self._queue: deque[_Batch] = deque()
         self._in_hand: dict[int, deque[_Batch]] = {}
@@ -142,6 +144,8 @@ class Intake:
             self._give(files, None)
         while self._queue or any(worker.pending for worker in self._workers):
             self._turn(None)
+        if self._own_reader is not None:
+            self._add_packs(self._own_reader.flush())
         for worker in self._workers:
             worker.send(None)
             self._in_hand[id(worker)].append(_NOTHING)
@@ -165,11 +169,12 @@ class Intake:
             self._turn(None)
 
     def _inline(self, batches: Iterator[_Batch]) -> None:
-        with self._store.sink(self._stem) as sink:
-            reader = FileReader(self._root_fd, sink, self._stored.known if self._asking else None)
-            for batch in batches:
-                self._take(batch, reader.read(batch.files))
-            self._add_packs(reader.flush())
+        if self._own_reader is None:
+            self._own_sink = self._store.sink(self._stem)
+            known = self._stored.known if self._asking else None
+            self._own_reader = FileReader(self._root_fd, self._own_sink, known)
+        for batch in batches:
+            self._take(batch, self._own_reader.read(batch.files))
 
     def _start(self) -> None:
         if self._workers:
@@ -217,6 +222,8 @@ class Intake:
         for worker in self._workers:
             worker.kill()
         self._workers = []
+        if self._own_sink is not None:
+            self._own_sink.abandon()
         self._stored.close()
 
     # --- results -------------------------------------------------------------------------------
