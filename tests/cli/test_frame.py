@@ -182,22 +182,38 @@ def test_ignored_signals_stay_ignored() -> None:
         signal.signal(signal.SIGHUP, before)
 
 
+ENTRY = "import sys\nfrom snapfs.cli.main import main\nsys.exit(main())\n"
+
+
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_signals_at_import_time(signum: signal.Signals, tmp_path: Path) -> None:
-    """From the moment Python runs our first line on; before it the kernel's way of dying is right."""
+@pytest.mark.parametrize("way", ["-m", "script"])
+@pytest.mark.parametrize(
+    ("module", "as_code"),
+    [("snapfs.cli.frame.dispatch", True), ("snapfs.cli.frame", False), ("snapfs.cli.frame.signals", False)],
+)  # fmt: skip
+def test_signals_at_import_time(
+    signum: signal.Signals, way: str, module: str, as_code: bool, tmp_path: Path
+) -> None:
+    """From our first lines on: by the signal itself at first, then with 128 + its number.
+
+    What the interpreter does with a signal before that is not ours to say.
+    """
     binary = Binary(tmp_path)
     hook = tmp_path / "sitecustomize.py"
-    # Stops the process at the first module that is loaded after signals became exceptions.
+    script = tmp_path / "bin/snapfs"
+    script.parent.mkdir()
+    script.write_text(ENTRY)
+    # Stops the process at a module that is loaded before, or after, signals become exceptions.
     hook.write_text(
         "import os, signal, sys\n"
         "class Stop:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'snapfs.cli.frame.dispatch':\n"
+        f"        if name == {module!r}:\n"
         "            os.kill(os.getpid(), signal.SIGSTOP)\n"
         "sys.meta_path.insert(0, Stop())\n"
     )
     process = subprocess.Popen(
-        [ARGV[0], "-m", "snapfs", "list"],
+        [ARGV[0], *(["-m", "snapfs"] if way == "-m" else [script]), "list"],
         env={**binary.variables, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[2]}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -208,7 +224,7 @@ def test_signals_at_import_time(signum: signal.Signals, tmp_path: Path) -> None:
     process.send_signal(signal.SIGCONT)
     out, err = process.communicate(timeout=30)
     assert (out, err) == (b"", b"")
-    assert process.returncode == 128 + signum
+    assert process.returncode == (128 + signum if as_code else -signum)
 
 
 def test_the_reader_of_our_output_goes_away(tmp_path: Path) -> None:
