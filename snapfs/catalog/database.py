@@ -31,7 +31,7 @@ COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "
 
 STAGE_TABLES = (
     "STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT", "STAGE_BLOCK",
-    "STAGE_CONTENT", "STAGE_PROBLEM",
+    "STAGE_CONTENT", "STAGE_FILE", "STAGE_PROBLEM",
 )  # fmt: skip
 
 Params = Sequence[Any] | dict[str, Any]
@@ -210,6 +210,12 @@ class Catalog:
     def close(self) -> None:
         """Close; an open transaction is rolled back."""
         self._db.close()
+
+    def in_our_words(self, error: BaseException | None) -> SnapfsError | None:
+        """What an error of SQLite means that came outside of `read` and `write`; None for any other."""
+        if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.ProgrammingError):
+            return None
+        return translate(error, self.name)
 
     def interrupt(self) -> None:
         """Stop a statement that runs (called from a signal handler)."""

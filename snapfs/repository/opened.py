@@ -170,6 +170,9 @@ class Repository:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+        known = self.catalog.in_our_words(error)
+        if known is not None:
+            raise known from error
 
     # --- reading -------------------------------------------------------------------------------
 

@@ -91,6 +91,22 @@ def test_same_snapshot(
     assert tables(other) == before
 
 
+def test_two_roots_by_one_command(workspace: Path) -> None:
+    """Nothing of the first is told of the second."""
+    roots = [workspace / "one", workspace / "two"]
+    for root in roots:
+        root.mkdir()
+        for number in range(30):
+            (root / f"{root.name}{number}").write_bytes(b"%d" % number)
+    snapfs = InProcess(workspace / "repository")
+    snapfs("create", *roots)
+    before = tables(snapfs)
+    (workspace / "repository" / "catalog.db").unlink()
+    snapfs("rebuild-catalog")
+    assert tables(snapfs) == before
+    snapfs("verify", "--data")
+
+
 def test_what_happens_between_walk_and_reading(
     workspace: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

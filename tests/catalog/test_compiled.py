@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from snapfs.catalog import compile as compiler
-from snapfs.catalog import compiled, statements
-from snapfs.catalog.database import Catalog
+from snapfs.catalog import compiled, stage_schema, statements
+from snapfs.catalog.database import STAGE_TABLES, Catalog
 
 
 def test_compiled_text_is_current() -> None:
@@ -23,6 +23,16 @@ def test_every_statement_is_postgresql_too(name: str) -> None:
     text = compiler.render(statements.ALL[name], "postgresql")
     assert text
     assert "POSTCOMPILE" not in text
+
+
+def test_a_new_stage_is_empty() -> None:
+    """All its tables; the collector empties its own sets."""
+    stage = {
+        name
+        for name in stage_schema.stage_metadata.tables
+        if name not in ("dead", "dead_block", "dead_pack")
+    }
+    assert {name.lower() for name in STAGE_TABLES} == stage
 
 
 def test_every_statement_is_accepted(tmp_path: Path) -> None:

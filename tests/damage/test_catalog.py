@@ -128,6 +128,33 @@ def test_catalog_page(how: str, at: float, stored: Stored) -> None:
     stored.snapfs.verify(cwd=stored.tree)
 
 
+def test_a_damaged_page_is_told_by_every_command(stored: Stored) -> None:
+    """Whatever page a command comes upon: one line that names the file and the way out."""
+    catalog = stored.snapfs.repository / "catalog.db"
+    pristine = catalog.read_bytes()
+    words = (
+        ("list",),
+        ("ls", "s0:"),
+        ("roots", "list"),
+        ("runs",),
+        ("diff", "s0", "s1"),
+        ("info",),
+    )
+    told = 0
+    for page in range(1, len(pristine) // 4096):
+        with catalog.open("r+b") as file:
+            file.seek(4096 * page)
+            file.write(bytes(4096))
+        done = stored.snapfs(*words[page % len(words)], cwd=stored.tree, ok=None)
+        assert done.code in (0, 1), str(done)
+        if done.code:
+            assert "catalog.db" in done.errors
+            assert len(done.errors.splitlines()) == 1
+            told += 1
+        catalog.write_bytes(pristine)
+    assert told
+
+
 def test_flips_all_over_the_catalog_are_found(stored: Stored) -> None:
     """Random flips in a SQLite file pass its own integrity check half of the time; not verify."""
     rng = random.Random(9)
