@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.settings import Environment
-from snapfs.cli.frame.signals import Interrupted
+from snapfs.cli.frame.signals import Interrupted, wait_readable
 from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.cli.render.progress import Note, progress_for
@@ -127,6 +127,7 @@ def _read_answer() -> str:
     """One line of standard input, which is a terminal; the end of input is no."""
     answer = b""
     while not answer.endswith(b"\n") and len(answer) < 1000:
+        wait_readable(0)
         data = os.read(0, 1000)
         if not data:
             break

@@ -9,6 +9,7 @@ takes longer than ``PATIENCE_S`` ends the process at once, which is as safe as S
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import time
@@ -73,3 +74,19 @@ def as_exceptions(*, last: bool) -> Iterator[None]:
         sys.unraisablehook = hook
         for signum, action in before.items():
             signal.signal(signum, signal.SIG_IGN if last else action)
+
+
+def wait_readable(fd: int) -> None:
+    """Wait until there is something to read from ``fd``.
+
+    A signal that arrives just before the wait begins ends it as well; a bare read would be entered
+    with the signal taken and the exception still to be raised.
+    """
+    ours, theirs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    before = signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
+    try:
+        select.select([fd, ours], [], [])
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(ours)
+        os.close(theirs)
