@@ -40,7 +40,7 @@ def everything_said(snapfs: Program, tree: Path) -> dict[str, Any]:
 def random_history(past: History, rng: random.Random) -> None:
     """Creates, deletes, renames, pins, tags."""
     snapfs, tree = past.snapfs, past.tree
-    for turn in range(6):
+    for turn in range(4):
         past.take(f"h{turn}")
         names = past.listed()
         some = rng.choice(names)

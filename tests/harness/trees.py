@@ -38,10 +38,10 @@ class State:
     def without(self, paths: Iterable[bytes]) -> State:
         """The same with ``paths`` and everything below them left out."""
         gone = set(paths)
+        above = tuple(path + b"/" for path in gone)
 
         def kept(path: bytes) -> bool:
-            parts = path.split(b"/")
-            return not any(b"/".join(parts[: n + 1]) in gone for n in range(len(parts)))
+            return path not in gone and not path.startswith(above)
 
         facts = {path: facts for path, facts in self.facts.items() if kept(path)}
         groups = {
