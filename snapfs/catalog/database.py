@@ -11,7 +11,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from snapfs.catalog import compiled as sql
@@ -89,6 +89,16 @@ def _no_room(path: bytes) -> bool:
     """Whether the map that SQLite makes beside a WAL database might not find a block."""
     found = os.statvfs(os.path.dirname(path) or b".")
     return found.f_bavail * found.f_frsize < 1 << 20
+
+
+def _tables(db: sqlite3.Connection) -> set[tuple[Any, ...]]:
+    """Tables and indexes, with the text that made them."""
+    return set(
+        db.execute(
+            "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)"
+            " FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+        )
+    )
 
 
 class Catalog:
@@ -306,9 +316,16 @@ class Catalog:
         """What SQLite's own check finds wrong with the file (empty: nothing)."""
         try:
             rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
+            found = [str(row[0]) for row in rows if row[0] != "ok"]
+            # A bit that changed in the text of a table passes that check.
+            with closing(sqlite3.connect(":memory:")) as fresh:
+                for statement in sql.CREATE:
+                    fresh.execute(statement)
+                if _tables(fresh) != _tables(self._db):
+                    found.append("the tables are not as they were made")
         except sqlite3.Error as error:
             return [str(error)]
-        return [str(row[0]) for row in rows if row[0] != "ok"]
+        return found
 
     def shrink(self) -> None:
         """Give free pages back to the filesystem (auto_vacuum=INCREMENTAL)."""

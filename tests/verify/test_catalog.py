@@ -239,6 +239,25 @@ def test_random_history_is_clean(seed: int, store: Store) -> None:
     store.clean()
 
 
+def test_a_bit_in_the_text_of_a_table(store: Store) -> None:
+    """SQLite reads it as another name, and its own check has nothing against that."""
+    (store.tree() / "f").write_bytes(b"x")
+    store.take("s0")
+    catalog = store.path / "catalog.db"
+    pristine = catalog.read_bytes()
+    for word in (b"fingerprint", b"inode_linked", b"utc_offset_s"):
+        data = bytearray(pristine)
+        data[data.rindex(word) + 3] ^= 1
+        catalog.write_bytes(data)
+        try:
+            problems = store.verify().problems
+        except SnapfsError:
+            problems = 1
+        assert problems
+    catalog.write_bytes(pristine)
+    store.clean()
+
+
 def test_random_flips(history: Store) -> None:
     """What passes unseen changes nothing that any snapshot restores."""
     rng = random.Random(5)
