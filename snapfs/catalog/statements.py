@@ -17,6 +17,7 @@ from snapfs.catalog import (
     statements_rows,
     statements_rules,
     statements_settle,
+    statements_slices,
     statements_stage,
     statements_verify,
 )
@@ -24,6 +25,7 @@ from snapfs.catalog import (
 ALL: dict[str, Any] = {
     **statements_rows.ALL,
     **statements_read.ALL,
+    **statements_slices.ALL,
     **statements_settle.ALL,
     **statements_stage.ALL,
     **statements_compare.ALL,

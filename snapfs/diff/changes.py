@@ -1,21 +1,23 @@
 """From changed keys to changed paths: what is new, gone, moved, and what differs.
 
 Input are the keys (directory entries and inodes) that may differ between two states; the work follows
-their number, never the size of the tree. A move is reported as such only if the old name is gone, the
+their number, never the size of the tree, and of a great number most lies on disk. A move is reported as such only if the old name is gone, the
 new one is new, and the content agrees; otherwise both names speak for themselves, and what hangs below
 them is compared path by path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from snapfs.catalog.spill import Spill, SpilledMap
 from snapfs.diff.attributes import differences
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
-from snapfs.tree.state import Paths, State, join, lookup, walk
+from snapfs.tree.state import Inodes, Paths, State, join, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +38,51 @@ class Change:
     """what is there"""
 
 
+def _plain(change: Change) -> tuple[Any, ...]:
+    """A change as numbers, bytes and tuples of them."""
+    old, new = change.old, change.new
+    return (
+        change.letter, change.path, change.old_path, change.what,
+        None if old is None else tuple(old), None if new is None else tuple(new),
+    )  # fmt: skip
+
+
+def _change(plain: tuple[Any, ...]) -> Change:
+    """The reverse of `_plain`."""
+    letter, path, old_path, what, old, new = plain
+    return Change(
+        letter, path, old_path, what,
+        None if old is None else Entry._make(old), None if new is None else Entry._make(new),
+    )  # fmt: skip
+
+
 Key = tuple[int, bytes]
+_Pairs = Iterator[tuple[Entry | None, Entry | None]]
 
 
 class Differ:
     """Compares state ``a`` with state ``b`` of one root."""
 
-    def __init__(self, a: State, b: State, root_inode: int) -> None:
+    def __init__(self, a: State, b: State, root_inode: int, spill: Spill) -> None:
+        """``spill`` is closed by the caller, when the changes have been read."""
         self._a = a
         self._b = b
         self._root = root_inode
         self._paths_a = Paths(a, root_inode)
         self._paths_b = Paths(b, root_inode)
-        self._found: dict[bytes, Change] = {}
-        self._moved_from: set[bytes] = set()
-        self._moved_to: set[bytes] = set()
+        self._inodes_a = Inodes(a, root_inode)
+        self._inodes_b = Inodes(b, root_inode)
+        self._spill = spill
+        self._gone: SpilledMap[int] = spill.map()
+        self._come: SpilledMap[int] = spill.map()
+        self._gone_inodes = spill.groups()
+        self._found: SpilledMap[Change] = spill.map(_plain, _change)
+        self._moved_from: SpilledMap[int] = spill.map()
+        self._moved_to: SpilledMap[bytes] = spill.map()
+        self._last_above = b"", b""
 
-    def run(self, names: Iterable[Key], inodes: Iterable[int]) -> list[Change]:
-        """The changes among these keys, in byte order of their paths."""
-        gone: dict[bytes, int] = {}
-        come: dict[bytes, int] = {}
+    def run(self, names: Iterable[Key], inodes: Iterable[int]) -> None:
+        """Find the changes among these keys; afterwards the states are not asked any more."""
         for parent, name in names:
             before, after = self._a.child(parent, name), self._b.child(parent, name)
             if before == after:
@@ -63,27 +90,35 @@ class Differ:
             if before is not None:
                 path = self._paths_a.of_name(parent, name)
                 if path is not None:
-                    gone[path] = before
+                    self._gone[path] = before
+                    self._gone_inodes.add(before, path)
             if after is not None:
                 path = self._paths_b.of_name(parent, name)
                 if path is not None:
-                    come[path] = after
-        self._moves(gone, come)
-        for path in sorted(gone):
+                    self._come[path] = after
+        self._moves()
+        for path, inode in self._gone.pairs():
             if path not in self._moved_from:
-                self._old_path(path, gone[path])
-        for path in sorted(come):
+                self._old_path(path, inode)
+        for path, inode in self._come.pairs():
             if path not in self._found:
-                self._new_path(path, come[path])
+                self._new_path(path, inode)
         for inode in inodes:
             self._inode(inode)
-        self._links(gone, come)
-        return [self._found[path] for path in sorted(self._found)]
+        self._links()
 
-    def inverted(self) -> list[Change]:
-        """What `run` found, the other way round: from ``b`` to ``a``."""
-        turned = [self._invert(change) for change in self._found.values()]
-        return sorted(turned, key=lambda one: one.path)
+    def changes(self) -> Iterator[Change]:
+        """What `run` found, in byte order of the paths."""
+        return (change for _, change in self._found.pairs())
+
+    def inverted(self) -> Iterator[Change]:
+        """The same the other way round: from ``b`` to ``a``."""
+        turned: SpilledMap[Change] = self._spill.map(_plain, _change)
+        for number, (_, change) in enumerate(self._found.pairs()):
+            other = self._invert(change)
+            # The number keeps two of one path apart; no path has a NUL in it.
+            turned[b"%s\0%016d" % (other.path, number)] = other
+        return (change for _, change in turned.pairs())
 
     def _invert(self, change: Change) -> Change:
         old, new = change.new, change.old
@@ -97,23 +132,19 @@ class Differ:
 
     # --- moves ---------------------------------------------------------------------------------
 
-    def _moves(self, gone: dict[bytes, int], come: dict[bytes, int]) -> None:
-        from_: dict[int, list[bytes]] = {}
-        for path, inode in gone.items():
-            from_.setdefault(inode, []).append(path)
-        for path in sorted(come):
-            inode = come[path]
-            sources = sorted(from_.get(inode, ()))
-            if not sources or lookup(self._a, self._root, path) is not None:
+    def _moves(self) -> None:
+        for path, inode in self._come.pairs():
+            sources = self._gone_inodes.get(inode)
+            if not sources or self._inodes_a.at(path) is not None:
                 continue
             old = next((one for one in sources if one not in self._moved_from), None)
-            if old is None or lookup(self._b, self._root, old) is not None:
+            if old is None or self._inodes_b.at(old) is not None:
                 continue
             before, after = self._a.entry(inode), self._b.entry(inode)
             if before is None or after is None or not self._agree(before, after):
                 continue
-            self._moved_from.add(old)
-            self._moved_to.add(path)
+            self._moved_from[old] = inode
+            self._moved_to[path] = old
             what = differences(before, after)
             self._found[path] = Change("R", path, old, what, before, after)
 
@@ -122,9 +153,9 @@ class Differ:
         if before.kind != after.kind:
             return False
         if before.kind == Kind.DIR:
-            old = {child.name for child in self._a.children(before.inode)}
-            new = {child.name for child in self._b.children(after.inode)}
-            return bool(old & new) or not (old or new)
+            both = _beside(self._a.children(before.inode), self._b.children(after.inode))
+            first = next(both, None)
+            return first is None or None not in first or any(None not in pair for pair in both)
         if before.kind == Kind.FILE:
             return before.content == after.content and before.size == after.size
         return before.target == after.target and before.rdev == after.rdev
@@ -134,7 +165,7 @@ class Differ:
     def _old_path(self, path: bytes, inode: int) -> None:
         """A path that lost the inode it had."""
         before = self._a.entry(inode)
-        now = lookup(self._b, self._root, path)
+        now = self._inodes_b.at(path)
         if before is None:
             return
         if now is None:
@@ -147,7 +178,7 @@ class Differ:
     def _new_path(self, path: bytes, inode: int) -> None:
         """A path that got another inode than it had."""
         after = self._b.entry(inode)
-        was = lookup(self._a, self._root, path)
+        was = self._inodes_a.at(path)
         if after is None:
             return
         before = None if was is None else self._a.entry(was)
@@ -162,8 +193,8 @@ class Differ:
         self._found[path] = Change("-", path, None, (), entry, None)
         if entry.kind == Kind.DIR:
             # What has moved away takes along all below it.
-            for below, child in walk(self._a, entry.inode, path, stop=self._moved_from):
-                if below not in self._found and lookup(self._b, self._root, below) is None:
+            for below, child in walk(self._a.children, entry.inode, path, stop=self._moved_from):
+                if below not in self._found and self._inodes_b.at(below) is None:
                     self._found[below] = Change("-", below, None, (), child, None)
 
     def _added(self, path: bytes, entry: Entry) -> None:
@@ -171,8 +202,8 @@ class Differ:
             return
         self._found[path] = self._new(path, entry)
         if entry.kind == Kind.DIR:
-            for below, child in walk(self._b, entry.inode, path, stop=self._moved_to):
-                if below not in self._found and lookup(self._a, self._root, below) is None:
+            for below, child in walk(self._b.children, entry.inode, path, stop=self._moved_to):
+                if below not in self._found and self._inodes_a.at(below) is None:
                     self._found[below] = self._new(below, child)
 
     def _new(self, path: bytes, entry: Entry) -> Change:
@@ -181,37 +212,32 @@ class Differ:
 
     def _both(self, path: bytes, before: Entry, after: Entry) -> None:
         """A path that both states have, with different inodes."""
-        todo = [(path, before, after)]
-        while todo:
-            at, old, new = todo.pop()
-            if at in self._found:
+        stack: list[tuple[bytes, _Pairs]] = [(path, iter([(before, after)]))]
+        while stack:
+            at, pairs = stack[-1]
+            old, new = next(pairs, (None, None))
+            some = new if old is None else old
+            if some is None:
+                stack.pop()
                 continue
-            what = differences(old, new)
-            if what or new.state == Mark.UNREAD:
-                self._found[at] = self._changed(at, what, old, new)
-            if Kind.DIR not in {old.kind, new.kind}:
-                continue
-            was = self._children(self._a, old)
-            now = self._children(self._b, new)
-            for name in was.keys() | now.keys():
-                below = join(at, name)
-                one, two = was.get(name), now.get(name)
-                if one is None and two is not None:
-                    self._added(below, two)
-                elif two is None and one is not None:
-                    self._removed(below, one)
-                elif (
-                    one is not None
-                    and two is not None
-                    and (one.inode != two.inode or one.kind != Kind.DIR)
-                ):
-                    todo.append((below, one, two))
+            here = path if len(stack) == 1 else join(at, some.name)
+            if old is None:
+                self._added(here, some)
+            elif new is None:
+                self._removed(here, some)
+            elif here not in self._found and (
+                len(stack) == 1 or old.inode != new.inode or old.kind != Kind.DIR
+            ):
+                what = differences(old, new)
+                if what or new.state == Mark.UNREAD:
+                    self._found[here] = self._changed(here, what, old, new)
+                if Kind.DIR in {old.kind, new.kind}:
+                    was, now = self._children(self._a, old), self._children(self._b, new)
+                    stack.append((here, _beside(was, now)))
 
     @staticmethod
-    def _children(state: State, entry: Entry) -> dict[bytes, Entry]:
-        if entry.kind != Kind.DIR:
-            return {}
-        return {child.name: child for child in state.children(entry.inode)}
+    def _children(state: State, entry: Entry) -> Iterator[Entry]:
+        return state.children(entry.inode) if entry.kind == Kind.DIR else iter(())
 
     def _changed(self, path: bytes, what: tuple[str, ...], old: Entry, new: Entry) -> Change:
         letter = "!" if new.state == Mark.UNREAD else "M"
@@ -232,7 +258,8 @@ class Differ:
         if not what and not unread:
             return
         if inode == self._root:
-            self._found.setdefault(b"", self._changed(b"", what, before, after))
+            if b"" not in self._found:
+                self._found[b""] = self._changed(b"", what, before, after)
             return
         for name, path in self._paths_b.of_inode(inode):
             if path in self._found or self._a.child(name.parent, name.name) != inode:
@@ -243,28 +270,41 @@ class Differ:
 
     def _came_from(self, path: bytes) -> bytes:
         """Where a path was before the moves that are reported."""
+        if not self._moved_to:
+            return path
+        old = self._moved_to.get(path)
+        if old is not None:
+            return old
+        above, slash, name = path.rpartition(b"/")
+        if self._last_above[0] != above:
+            self._last_above = above, self._directory_came_from(above)
+        return self._last_above[1] + slash + name
+
+    def _directory_came_from(self, path: bytes) -> bytes:
         above = path
         while above:
-            if above in self._moved_to:
-                old = self._found[above].old_path
-                assert old is not None
+            old = self._moved_to.get(above)
+            if old is not None:
                 return old + path[len(above) :]
             above = above.rpartition(b"/")[0]
         return path
 
     # --- hard links ----------------------------------------------------------------------------
 
-    def _links(self, gone: dict[bytes, int], come: dict[bytes, int]) -> None:
+    def _links(self) -> None:
         """Names that both states have, but linked to others of them."""
-        candidates: set[bytes] = set()
-        for inode in {*gone.values(), *come.values()}:
+        candidates: SpilledMap[int] = self._spill.map()
+        for inode in self._touched():
             for state, paths in ((self._a, self._paths_a), (self._b, self._paths_b)):
+                if len(state.names(inode)) < 2:
+                    continue
                 found = paths.of_inode(inode)
                 entry = state.entry(inode)
                 if len(found) > 1 and entry is not None and entry.kind != Kind.DIR:
-                    candidates.update(path for _, path in found)
-        for path in sorted(candidates):
-            one, two = lookup(self._a, self._root, path), lookup(self._b, self._root, path)
+                    for _, path in found:
+                        candidates[path] = inode
+        for path, _ in candidates.pairs():
+            one, two = self._inodes_a.at(path), self._inodes_b.at(path)
             if one is None or two is None:
                 continue
             if self._group(self._paths_a, one) == self._group(self._paths_b, two):
@@ -280,14 +320,36 @@ class Differ:
                     path, (*known.what, "links"), _sure(known.old), _sure(known.new)
                 )
 
+    def _touched(self) -> Iterator[int]:
+        """Inodes that lost or got a name."""
+        for _, inode in self._gone.pairs():
+            yield inode
+        for _, inode in self._come.pairs():
+            if inode not in self._gone_inodes:
+                yield inode
+
     def _group(self, paths: Paths, inode: int) -> frozenset[bytes]:
         """The names of an inode that both states have."""
         return frozenset(
             path
             for _, path in paths.of_inode(inode)
-            if lookup(self._a, self._root, path) is not None
-            and lookup(self._b, self._root, path) is not None
+            if self._inodes_a.at(path) is not None and self._inodes_b.at(path) is not None
         )
+
+
+def _beside(one: Iterator[Entry], two: Iterator[Entry]) -> _Pairs:
+    """The entries of two directories by name: those of one name together."""
+    a, b = next(one, None), next(two, None)
+    while a is not None or b is not None:
+        if b is None or (a is not None and a.name < b.name):
+            yield a, None
+            a = next(one, None)
+        elif a is None or b.name < a.name:
+            yield None, b
+            b = next(two, None)
+        else:
+            yield a, b
+            a, b = next(one, None), next(two, None)
 
 
 def _sure(entry: Entry | None) -> Entry:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import closing
 from dataclasses import dataclass
 
 from snapfs.capture.capture import capture
@@ -17,6 +17,7 @@ from snapfs.capture.seen import ScanOptions
 from snapfs.capture.store import BlockStore
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
+from snapfs.catalog.spill import Spill
 from snapfs.diff.changes import Change, Differ, Key
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.matching import RuleMatcher
@@ -26,7 +27,7 @@ from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
 from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import StagedState, State, StoredState
+from snapfs.tree.state import StagedState, StoredState
 
 MAX_ID = (1 << 63) - 1
 
@@ -85,24 +86,25 @@ def _within(path: bytes, top: bytes) -> bool:
     return not top or path == top or path.startswith(top + b"/")
 
 
-def _between(repository: Repository, a: StoredSide, b: StoredSide) -> list[Change]:
+def _between(repository: Repository, a: StoredSide, b: StoredSide) -> Iterator[Change]:
     """Two snapshots; the chain decides which is the older."""
     if a.snapshot.id == b.snapshot.id:
-        return []
+        return
     older, newer = sorted((a, b), key=lambda side: side.snapshot.id)
     catalog = repository.catalog
-    with catalog.read():
-        row = rows.root(catalog, a.root.id)
-        if row is None or row.inode_id is None:
-            raise NotFoundError(f"root {a.root.label} has no snapshot", subject=a.root.label)
-        at = None if newer.snapshot.id == row.head_id else newer.snapshot.id
-        params = {"root": a.root.id, "from": older.snapshot.id, "until": newer.snapshot.id}
-        names: list[Key] = catalog.execute(sql.CHANGED_NAMES, params).fetchall()
-        inodes = [found[0] for found in catalog.execute(sql.CHANGED_INODES, params)]
-        old = StoredState(catalog, older.snapshot.id)
-        differ = Differ(old, StoredState(catalog, at), row.inode_id)
-        changes = differ.run(names, inodes)
-        return changes if older is a else differ.inverted()
+    with closing(Spill()) as spill:
+        with catalog.read():
+            row = rows.root(catalog, a.root.id)
+            if row is None or row.inode_id is None:
+                raise NotFoundError(f"root {a.root.label} has no snapshot", subject=a.root.label)
+            at = None if newer.snapshot.id == row.head_id else newer.snapshot.id
+            params = {"root": a.root.id, "from": older.snapshot.id, "until": newer.snapshot.id}
+            names: Iterator[Key] = catalog.execute(sql.CHANGED_NAMES, params)
+            inodes = (found[0] for found in catalog.execute(sql.CHANGED_INODES, params))
+            old = StoredState(catalog, older.snapshot.id)
+            differ = Differ(old, StoredState(catalog, at), row.inode_id, spill)
+            differ.run(names, inodes)
+        yield from differ.changes() if older is a else differ.inverted()
 
 
 def _against_live(
@@ -112,36 +114,29 @@ def _against_live(
     progress: Progress,
     *,
     inverted: bool,
-) -> list[Change]:
+) -> Iterator[Change]:
     catalog = repository.catalog
     row = rows.root(catalog, stored.root.id)
     if row is None or row.inode_id is None or stored.root.path is None:
         raise NotFoundError(f"root {stored.root.label} has no snapshot", subject=stored.root.label)
-    with ExitStack() as stack:
-        stack.enter_context(repository.locks.hold(GC, exclusive=False))
-        stage_live(repository, stored.root.path, row, stored.snapshot, options.checksum, progress)
-        with catalog.read():
-            row_now = rows.root(catalog, stored.root.id)
-            if row_now is None or row_now.head_id != row.head_id:
-                raise NotFoundError("the root got another snapshot meanwhile", hint="run it again")
-            params = {"root": stored.root.id, "from": stored.snapshot.id, "until": MAX_ID}
-            names: dict[Key, None] = dict.fromkeys(
-                catalog.execute(sql.CHANGED_NAMES, params).fetchall()
-            )
-            names |= dict.fromkeys(catalog.execute(sql.OVERLAY_CHANGED_NAMES).fetchall())
-            inodes = dict.fromkeys(
-                found[0]
-                for statement, values in (
-                    (sql.CHANGED_INODES, params),
-                    (sql.OVERLAY_CHANGED_INODES, {}),
-                )
-                for found in catalog.execute(statement, values)
-            )
-            at = None if stored.snapshot.id == row.head_id else stored.snapshot.id
-            old: State = StoredState(catalog, at)
-            differ = Differ(old, StagedState(catalog), row.inode_id)
-            changes = differ.run(names, inodes)
-            return differ.inverted() if inverted else changes
+    with closing(Spill()) as spill:
+        with repository.locks.hold(GC, exclusive=False):
+            path, checksum = stored.root.path, options.checksum
+            stage_live(repository, path, row, stored.snapshot, checksum, progress)
+            with catalog.read():
+                now = rows.root(catalog, stored.root.id)
+                if now is None or now.head_id != row.head_id:
+                    raise NotFoundError(
+                        "the root got another snapshot meanwhile", hint="run it again"
+                    )
+                params = {"root": stored.root.id, "from": stored.snapshot.id, "until": MAX_ID}
+                names: Iterator[Key] = catalog.execute(sql.CHANGED_NAMES_LIVE, params)
+                inodes = (found[0] for found in catalog.execute(sql.CHANGED_INODES_LIVE, params))
+                at = None if stored.snapshot.id == row.head_id else stored.snapshot.id
+                old = StoredState(catalog, at)
+                differ = Differ(old, StagedState(catalog), row.inode_id, spill)
+                differ.run(names, inodes)
+        yield from differ.inverted() if inverted else differ.changes()
 
 
 def stage_live(

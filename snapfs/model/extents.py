@@ -6,7 +6,7 @@ a block's is followed by its number, as the zigzag difference to the previous bl
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -44,7 +44,11 @@ def pack_extents(extents: Iterable[Extent]) -> bytes:
 
 def unpack_extents(data: bytes) -> list[Extent]:
     """Decode; raises ValueError on damage."""
-    out: list[Extent] = []
+    return list(each_extent(data))
+
+
+def each_extent(data: bytes) -> Iterator[Extent]:
+    """Decode one by one; raises ValueError where damage is."""
     at = last = 0
     while at < len(data):
         head, at = read_varint(data, at)
@@ -52,12 +56,11 @@ def unpack_extents(data: bytes) -> list[Extent]:
         if kind == ExtentKind.BLOCK:
             zigzag, at = read_varint(data, at)
             last += zigzag >> 1 if not zigzag & 1 else -(zigzag + 1 >> 1)
-            out.append(Extent(kind, head >> 2, last))
+            yield Extent(kind, head >> 2, last)
         elif kind == 3:
             raise ValueError("bad extent kind")
         else:
-            out.append(Extent(kind, head >> 2, 0))
-    return out
+            yield Extent(kind, head >> 2, 0)
 
 
 DIGEST_BYTES = 32

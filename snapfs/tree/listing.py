@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from stat import S_IFMT, S_IMODE
 
-from snapfs.catalog import rows, view
+from snapfs.catalog import rows, streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.errors import NotFoundError
 from snapfs.fs.dirstack import DirStack
@@ -19,7 +20,7 @@ from snapfs.model.entry import Entry
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import join
+from snapfs.tree.state import join, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ def list_tree(
         if top.kind != Kind.DIR:
             yield Listed(path, top)
         elif recursive:
-            for found, entry in view.walk(catalog, top, at, path):
+            for found, entry in walk(partial(streams.each_child, catalog, at=at), top.inode, path):
                 yield Listed(found, entry)
         else:
-            for entry in view.each_child(catalog, top.inode, at):
+            for entry in streams.each_child(catalog, top.inode, at):
                 yield Listed(join(path, entry.name), entry)
 
 

@@ -6,11 +6,11 @@ to be shown.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Protocol
 
 from snapfs.catalog import compiled as sql
-from snapfs.catalog import view
+from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.view import Name
 from snapfs.model.entry import Entry
@@ -26,8 +26,8 @@ class State(Protocol):
     def child(self, parent: int, name: bytes) -> int | None:
         """The inode behind a name."""
 
-    def children(self, parent: int) -> list[Entry]:
-        """The entries of a directory, by name."""
+    def children(self, parent: int) -> Iterator[Entry]:
+        """The entries of a directory, by name; no more than some are held at once."""
 
     def names(self, inode: int) -> list[Name]:
         """All names of an inode."""
@@ -44,11 +44,10 @@ class StoredState:
         return view.inode(self._catalog, inode, self._at)
 
     def child(self, parent: int, name: bytes) -> int | None:
-        found = view.child(self._catalog, parent, name, self._at)
-        return None if found is None else found.inode
+        return streams.named(self._catalog, parent, name, self._at)
 
-    def children(self, parent: int) -> list[Entry]:
-        return view.children(self._catalog, parent, self._at)
+    def children(self, parent: int) -> Iterator[Entry]:
+        return streams.each_child(self._catalog, parent, self._at)
 
     def names(self, inode: int) -> list[Name]:
         return view.names(self._catalog, inode, self._at)
@@ -73,19 +72,24 @@ class StagedState:
             return None if row[0] is None else int(row[0])
         return self._head.child(parent, name) if parent > 0 else None
 
-    def children(self, parent: int) -> list[Entry]:
-        found: dict[bytes, int | None] = {}
-        if parent > 0:
-            found = {entry.name: entry.inode for entry in self._head.children(parent)}
-        for name, inode in self._catalog.execute(sql.OVERLAY_CHILDREN, {"parent": parent}):
-            found[name] = inode
-        entries = []
-        for name in sorted(found):
-            inode = found[name]
-            entry = None if inode is None else self.entry(inode)
-            if entry is not None:
-                entries.append(entry._replace(name=name))
-        return entries
+    def children(self, parent: int) -> Iterator[Entry]:
+        head = self._head.children(parent) if parent > 0 else iter(())
+        known = next(head, None)
+        for name, inode in streams.overlaid_names(self._catalog, parent):
+            while known is not None and known.name < name:
+                yield from self._named(known.name, known.inode)
+                known = next(head, None)
+            if known is not None and known.name == name:
+                known = next(head, None)
+            yield from self._named(name, inode)
+        while known is not None:
+            yield from self._named(known.name, known.inode)
+            known = next(head, None)
+
+    def _named(self, name: bytes, inode: int | None) -> Iterator[Entry]:
+        entry = None if inode is None else self.entry(inode)
+        if entry is not None:
+            yield entry._replace(name=name)
 
     def names(self, inode: int) -> list[Name]:
         found = [
@@ -101,15 +105,22 @@ class StagedState:
         return found
 
 
+REMEMBERED = 20_000
+"""Directories whose paths are remembered at once."""
+
+
 class Paths:
     """Paths in one state, remembering those of directories."""
 
     def __init__(self, state: State, root_inode: int) -> None:
         self._state = state
+        self._root = root_inode
         self._known: dict[int, bytes | None] = {root_inode: b""}
 
     def of_directory(self, inode: int) -> bytes | None:
         """Path of a directory, ``b""`` for the root, None if the state does not have it."""
+        if len(self._known) > REMEMBERED:
+            self._known = {self._root: b""}
         todo: list[tuple[int, bytes]] = []
         at = inode
         while at not in self._known:
@@ -145,30 +156,63 @@ def join(above: bytes, name: bytes) -> bytes:
     return above + b"/" + name if above else name
 
 
-def lookup(state: State, root_inode: int, path: bytes) -> int | None:
-    """The inode at a path."""
-    at: int | None = root_inode
-    for part in path.split(b"/") if path else ():
-        if at is None:
-            return None
-        at = state.child(at, part)
-    return at
+class Inodes:
+    """Inodes in one state by path, remembering those of directories on the way."""
+
+    def __init__(self, state: State, root_inode: int) -> None:
+        self._state = state
+        self._root = root_inode
+        self._known: dict[bytes, int | None] = {b"": root_inode}
+
+    def at(self, path: bytes) -> int | None:
+        """The inode at a path, None if there is none."""
+        if not path:
+            return self._root
+        above, _, name = path.rpartition(b"/")
+        parent = self._known.get(above)
+        if parent is None and above not in self._known:
+            parent = self._directory(above)
+        return None if parent is None else self._state.child(parent, name)
+
+    def _directory(self, path: bytes) -> int | None:
+        if len(self._known) > REMEMBERED:
+            self._known = {b"": self._root}
+        inode: int | None = self._root
+        at = b""
+        for part in path.split(b"/"):
+            at = join(at, part)
+            if inode is not None and at in self._known:
+                inode = self._known[at]
+            elif inode is not None:
+                inode = self._known[at] = self._state.child(inode, part)
+        self._known[path] = inode
+        return inode
 
 
 def walk(
-    state: State, inode: int, path: bytes, *, stop: Container[bytes] = ()
+    children: Callable[[int], Iterator[Entry]],
+    inode: int,
+    path: bytes,
+    *,
+    stop: Container[bytes] = (),
 ) -> Iterator[tuple[bytes, Entry]]:
-    """Everything below a directory, parents first, by name, but for ``stop`` and what is below."""
-    stack = [(path, iter(state.children(inode)))]
+    """Everything below a directory, parents first, by name, but for ``stop`` and what is below.
+
+    ``children`` gives the entries of a directory; of those on the way down no more is held than it
+    reads ahead, and one path, for those of all would grow with the square of the depth.
+    """
+    stack = [children(inode)]
+    above = path
     while stack:
-        above, entries = stack[-1]
-        entry = next(entries, None)
+        entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
+            above = above.rpartition(b"/")[0]
             continue
         here = join(above, entry.name)
         if here in stop:
             continue
         yield here, entry
         if entry.kind == Kind.DIR:
-            stack.append((here, iter(state.children(entry.inode))))
+            stack.append(children(entry.inode))
+            above = here

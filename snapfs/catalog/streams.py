@@ -1,0 +1,166 @@
+"""Directories and contents read piece by piece: what has a million parts is never held as a whole.
+
+``at`` is as in `catalog.view`. Between the pieces no statement stays open, so that a walk may stand in
+any number of directories; all of it belongs into one read transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog.database import Catalog
+from snapfs.catalog.view import Place
+from snapfs.errors import DamageError
+from snapfs.model.entry import Entry
+from snapfs.model.extents import ExtentKind, each_extent
+
+SLICE = 256
+"""Entries that are read together."""
+
+_BEYOND = b"\xff" * 256
+"""After every name: they have up to 255 bytes."""
+
+_make = Entry._make
+
+
+def each_child(
+    catalog: Catalog, parent: int, at: int | None, *, after: bytes = b"", most: int = SLICE
+) -> Iterator[Entry]:
+    """The entries of a directory by name, from the first after ``after`` on, ``most`` at a time."""
+    statements = sql.CHILDREN_AFTER_HEAD, sql.CHILDREN_AFTER_AT
+    return map(_make, _rows(catalog, statements, parent, at, after, most))
+
+
+def guarded_children(
+    catalog: Catalog, parent: int, at: int | None, *, most: int = SLICE
+) -> Iterator[tuple[Entry, bytes]]:
+    """As `each_child`, each with the digest that guards it in its directory's tree digest."""
+    statements = sql.GUARDED_AFTER_HEAD, sql.GUARDED_AFTER_AT
+    rows = _rows(catalog, statements, parent, at, b"", most)
+    return ((_make(row[:-1]), row[-1]) for row in rows)
+
+
+def _rows(
+    catalog: Catalog,
+    statements: tuple[str, str],
+    parent: int,
+    at: int | None,
+    after: bytes,
+    most: int,
+) -> Iterator[Any]:
+    head, old = statements
+    if at is None:
+        while True:
+            params = {"parent": parent, "after": after, "most": most}
+            rows = catalog.execute(head, params).fetchall()
+            yield from rows
+            if len(rows) < most:
+                return
+            after = rows[-1][0]
+    until = _BEYOND
+    while True:
+        within = {"parent": parent, "at": at, "after": after, "until": until, "most": most}
+        rows = catalog.execute(old, within).fetchall()
+        yield from rows
+        if len(rows) == most:
+            after = rows[-1][0]
+        elif until == _BEYOND:
+            return
+        else:
+            after = until
+        # Diff rows that say nothing of ``at`` may be many: each slice looks at its own part of them.
+        ahead = {"parent": parent, "after": after, "most": most}
+        until = catalog.value(sql.NAME_AHEAD, ahead) or _BEYOND
+
+
+def named(catalog: Catalog, parent: int, name: bytes, at: int | None) -> int | None:
+    """The inode behind a name, None for none."""
+    if at is None:
+        found = catalog.value(sql.NAMED_HEAD, {"parent": parent, "name": name})
+    else:
+        found = catalog.value(sql.NAMED_AT, {"parent": parent, "name": name, "at": at})
+    return None if found is None else int(found)
+
+
+def overlaid_names(catalog: Catalog, parent: int) -> Iterator[tuple[bytes, int | None]]:
+    """The names that the stage changes in a directory, in order: each with its inode, None if it goes."""
+    after = b""
+    while True:
+        params = {"parent": parent, "after": after, "most": SLICE}
+        rows = catalog.execute(sql.OVERLAY_CHILDREN_AFTER, params).fetchall()
+        yield from rows
+        if len(rows) < SLICE:
+            return
+        after = rows[-1][0]
+
+
+class Linked:
+    """Inodes that have several names at ``at``, as a container of ids.
+
+    Link counts are bookkeeping and not kept for older snapshots; names are. ``everything`` lists them
+    at once, otherwise each is looked up when it is asked for.
+    """
+
+    def __init__(self, catalog: Catalog, at: int | None, *, everything: bool) -> None:
+        self._catalog = catalog
+        self._at = at
+        self._all: set[int] | None = None
+        if everything:
+            found = (
+                catalog.execute(sql.LINKED_HEAD)
+                if at is None
+                else catalog.execute(sql.LINKED_AT, {"at": at})
+            )
+            self._all = {row[0] for row in found}
+
+    def __contains__(self, inode: object) -> bool:
+        if self._all is not None:
+            return inode in self._all
+        if self._at is None:
+            return int(self._catalog.value(sql.NAMES_COUNTED_HEAD, {"inode": inode})) > 1
+        params = {"inode": inode, "at": self._at}
+        return int(self._catalog.value(sql.NAMES_COUNTED_AT, params)) > 1
+
+
+def places(catalog: Catalog, content: int) -> Iterator[Place]:
+    """The extents of a content in file order, one by one.
+
+    Raises DamageError, when it comes to that, if the catalog does not know the content or a block of it.
+    """
+    if content == 0:
+        return
+    row = catalog.one(sql.BLOCK_PLACE, {"block": content})
+    if row is not None:
+        yield _place(row[1], row)
+        return
+    row = catalog.one(sql.CONTENT_GET, {"content": content})
+    if row is None:
+        raise DamageError(f"the catalog has no content {content}")
+    try:
+        yield from _places_of(catalog, content, row[2])
+    except ValueError as error:
+        raise DamageError(f"the catalog's content {content} is damaged") from error
+
+
+def _places_of(catalog: Catalog, content: int, packed: bytes) -> Iterator[Place]:
+    """Its blocks are listed in the order in which the file comes to them, each once."""
+    rows = catalog.execute(sql.CONTENT_PLACES, {"content": content})
+    following = next(rows, None)
+    for kind, length, block in each_extent(packed):
+        if kind != ExtentKind.BLOCK:
+            yield Place(kind, length, b"", "", 0, 0, 0)
+        elif following is not None and following[0] == block:
+            yield _place(length, following[1:])
+            following = next(rows, None)
+        else:  # it came before
+            row = catalog.one(sql.BLOCK_PLACE, {"block": block})
+            if row is None:
+                raise DamageError(f"the catalog has no block {block}")
+            yield _place(length, row)
+
+
+def _place(length: int, row: tuple[bytes | None, int, int, int, int, str]) -> Place:
+    digest, _, offset, segment_offset, stored, pack = row
+    return Place(ExtentKind.BLOCK, length, digest or b"", pack, segment_offset, stored, offset)
