@@ -50,11 +50,12 @@ class Children:
             if entry.kind != Kind.DIR:
                 if level.names is None:
                     level.names = list_names(level, fd, self._directories, dry_run=self._dry)
-                self._settle(level, fd, entry)
-            if level.names is not None:
-                level.names.discard(entry.name)
+                self._settle(level, fd, entry, listed=level.names.take(entry.name))
+            elif level.names is not None:
+                level.names.take(entry.name)
         if self._run.options.delete and directory.part is Part.WHOLE and not level.spared:
             self._delete_rest(level, fd)
+        level.names = None
 
     def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:
         """All children of a directory in which every name is free: the way of a restore to a new place."""
@@ -128,12 +129,11 @@ class Children:
             return True
         return False
 
-    def _settle(self, level: Level, fd: int, entry: Entry) -> None:
+    def _settle(self, level: Level, fd: int, entry: Entry, *, listed: bool) -> None:
         """An entry that is no directory, in a directory that held something."""
-        assert level.names is not None
         try:
             live = self.stat(level, fd, entry.name)
-            if live is not None and entry.name not in level.names:
+            if live is not None and not listed:
                 live = self._take_spelling(level, fd, entry, live)
                 if live is None:
                     return
@@ -168,7 +168,7 @@ class Children:
         it has only come meanwhile.
         """
         assert level.names is not None
-        for name in level.names:
+        for name in level.names.untaken():
             if not _may_fold(name, entry.name):
                 continue
             found = self.stat(level, fd, name)
@@ -176,7 +176,7 @@ class Children:
                 if not self._dry:
                     touch(level, fd, self._directories)
                     os.rename(name, entry.name, src_dir_fd=fd, dst_dir_fd=fd)
-                level.names.discard(name)
+                level.names.drop(name)
                 return live
         what = "another name stands for the same file here"
         self._run.problem(level.number, entry.name, errno.EEXIST, what)
@@ -237,10 +237,8 @@ class Children:
         self._run.problem(level.number, entry.name, 0, what)
 
     def _delete_rest(self, level: Level, fd: int) -> None:
-        names = level.names or set()
-        if not names:
-            return
-        for name in sorted(names):
+        assert level.names is not None
+        for name in level.names.untaken():
             try:
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
             except OSError:
@@ -250,7 +248,6 @@ class Children:
             gone = self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
             if gone and self._run.options.deleting is not None:
                 self._run.options.deleting(self._run.table.parts(level.number), name)
-        level.names = set()
 
 
 def _may_fold(one: bytes, two: bytes) -> bool:

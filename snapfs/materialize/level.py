@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 
 from snapfs.fs import temporary
 from snapfs.fs.inodeflags import LOCKING, get_flags, set_flags
 from snapfs.fs.xattrs import ACCESS_ACL, DEFAULT_ACL, drop_xattr, has_xattr
 from snapfs.materialize.directories import Before, Directories, Finish
 from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, STRIP_FLAGS
+from snapfs.materialize.namelist import LiveNames
 from snapfs.materialize.removal import make_writable
 
 
@@ -33,8 +35,8 @@ class Level:
         """Nothing is deleted in it: it is, or is inside of, a mount below the target or a directory that
         the snapshot could not read."""
         self.device = 0
-        self.names: set[bytes] | None = None
-        """Live names not seen as wanted so far; None if they were not listed."""
+        self.names: LiveNames | None = None
+        """Live names while what is wanted is gone through; None if they were not listed."""
         self.how = DIRECT | CLEAN
         """For files made in it (``filewriter``); of an existing one valid after `touch`."""
 
@@ -81,14 +83,24 @@ def touch(level: Level, fd: int, directories: Directories) -> None:
     level.how |= STRIP_FLAGS if flags & ~LOCKING else 0
 
 
-def list_names(level: Level, fd: int, directories: Directories, *, dry_run: bool) -> set[bytes]:
+def list_names(level: Level, fd: int, directories: Directories, *, dry_run: bool) -> LiveNames:
     """Live names, without those that runs left or are using; what killed ones left is removed."""
-    with os.scandir(fd) as found:  # listdir would hold all names twice
-        names = {os.fsencode(entry.name) for entry in found}
-    for name in [name for name in names if temporary.is_temporary(name)]:
-        names.discard(name)
+    left: list[bytes] = []
+    names = LiveNames(_lasting(fd, left))
+    for name in left:
         if not dry_run:
             touch(level, fd, directories)
             with contextlib.suppress(OSError):
                 temporary.remove_abandoned(name, fd)
     return names
+
+
+def _lasting(fd: int, left: list[bytes]) -> Iterator[bytes]:
+    """Names in an open directory; temporary ones go to ``left``."""
+    with os.scandir(fd) as found:  # listdir would hold all of them
+        for entry in found:
+            name = os.fsencode(entry.name)
+            if temporary.is_temporary(name):
+                left.append(name)
+            else:
+                yield name

@@ -10,11 +10,13 @@ import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_dir, open_path, proc_path
 from snapfs.fs.syscalls import open_dir_same_mount
 from snapfs.materialize.attributes import unlock, unlock_entry
+from snapfs.materialize.namelist import NameList
 from snapfs.materialize.run import Run
 from snapfs.materialize.wanted import nothing_protected
 
@@ -22,10 +24,17 @@ _DENIED = frozenset((errno.EPERM, errno.EACCES))
 _OWNER_ALL = 0o700
 
 
-def list_kinds(fd: int) -> list[tuple[bytes, bool]]:
-    """Names in an open directory, and whether each is a directory."""
+def list_kinds(fd: int) -> Iterator[tuple[bytes, bool]]:
+    """Names in an open directory, and whether each is a directory.
+
+    All are read at once, so that they may be removed one after the other.
+    """
     with os.scandir(fd) as found:
-        return [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in found]
+        names = NameList(
+            os.fsencode(entry.name) + (b"/" if entry.is_dir(follow_symlinks=False) else b"")
+            for entry in found
+        )
+    return ((name.removesuffix(b"/"), name.endswith(b"/")) for name in names)
 
 
 def make_writable(fd: int) -> None:
@@ -65,7 +74,8 @@ class Remover:
         if self._dry:
             fd = open_dir(name, dir_fd)
             try:
-                return not os.listdir(fd)
+                with os.scandir(fd) as found:
+                    return next(found, None) is None
             finally:
                 os.close(fd)
         try:
@@ -87,7 +97,8 @@ class Remover:
             kept = [False]
             here = tuple(names) if self._asks else ()
             while True:
-                if not todo[-1]:
+                child, is_dir = next(todo[-1], (b"", False))
+                if not child:
                     todo.pop()
                     if not todo:
                         break
@@ -99,7 +110,6 @@ class Remover:
                     if stays or not self._rmdir(stack.fd, left, path):
                         kept[-1] = True
                     continue
-                child, is_dir = todo[-1].pop()
                 if self._asks and self._protected(here, child, is_dir):
                     self._run.counts.left_alone += 1
                     kept[-1] = True

@@ -31,7 +31,7 @@ class WantedDir(NamedTuple):
 
     They come in depth-first order: a directory, then each wanted subdirectory followed by all below it.
     ``depth`` is 0 for the target itself (whose name means nothing). ``children`` are read once, before
-    the next directory is asked for, or not at all; every name once, in any order, subdirectories
+    the next directory is asked for, or not at all; every name once, in order of bytes, subdirectories
     included. A subdirectory that is named but never comes itself is left as it is.
     """
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from snapfs.blocks.digest import block_digest
-from snapfs.catalog import view
+from snapfs.catalog import streams, view
 from snapfs.errors import DamageError
 from snapfs.fs.handles import open_file
 from snapfs.materialize.wanted import Same
@@ -25,16 +26,20 @@ class KnownFiles:
     last; sparse files get their size too early and are read.
     """
 
-    def __init__(self, repository: Repository, *, in_place: bool) -> None:
+    def __init__(self, repository: Repository, at: int | None, *, in_place: bool) -> None:
+        """``at`` is the snapshot whose entries are asked about, None for the head itself."""
         self._repository = repository
+        self._at = at
         self._in_place = in_place
-        self._head: dict[int, Entry] = {}
+        self._records: Iterator[Entry] = iter(())
+        self._record: Entry | None = None
 
     def enter(self, directory: Entry) -> None:
-        """The restore comes to another directory."""
-        if self._in_place:
-            children = view.children(self._repository.catalog, directory.inode, None)
-            self._head = {child.inode: child for child in children}
+        """The restore comes to another directory, whose entries come by name."""
+        if self._in_place and self._at is not None:
+            catalog = self._repository.catalog
+            self._records = streams.each_child(catalog, directory.inode, None)
+            self._record = next(self._records, None)
 
     def same(self, entry: Entry, live: os.stat_result, dir_fd: int) -> Same:
         """How much of a live regular file is as wanted."""
@@ -46,7 +51,7 @@ class KnownFiles:
         return self._looks_same(entry, live, dir_fd)
 
     def _recorded(self, entry: Entry, live: os.stat_result) -> Same:
-        head = self._head.get(entry.inode)
+        head = self._head(entry)
         if head is None or head.state != State.OK or entry.state == State.UNREAD:
             return Same.NO
         unmoved = (
@@ -62,6 +67,18 @@ class KnownFiles:
             return Same.ALL
         return Same.BYTES
 
+    def _head(self, entry: Entry) -> Entry | None:
+        """The head's record of the same inode, which has the same name there as a rule."""
+        if self._at is None:
+            return entry
+        record = self._record
+        while record is not None and record.name < entry.name:
+            record = next(self._records, None)
+        self._record = record
+        if record is not None and record.inode == entry.inode:
+            return record
+        return view.inode(self._repository.catalog, entry.inode, None)
+
     def _looks_same(self, entry: Entry, live: os.stat_result, dir_fd: int) -> Same:
         if live.st_size != entry.size:
             return Same.NO
@@ -73,13 +90,12 @@ class KnownFiles:
 
     def _reads_same(self, entry: Entry, dir_fd: int) -> bool:
         try:
-            places = view.places(self._repository.catalog, entry.content)
             fd = open_file(entry.name, dir_fd)
-        except (OSError, DamageError):
+        except OSError:
             return False
         try:
             offset = 0
-            for place in places:
+            for place in streams.places(self._repository.catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:
                     data = os.pread(fd, place.length, offset)
                     if len(data) != place.length or block_digest(data) != place.digest:
@@ -88,7 +104,7 @@ class KnownFiles:
                     return False
                 offset += place.length
             return True
-        except OSError:
+        except (OSError, DamageError):
             return False
         finally:
             os.close(fd)

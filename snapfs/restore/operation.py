@@ -7,13 +7,13 @@ One read transaction spans the whole run, so that a snapshot deleted meanwhile i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from snapfs import faults
-from snapfs.catalog import rows, view
-from snapfs.errors import NotFoundError, SnapfsError, UsageError
+from snapfs.catalog import rows, streams, view
+from snapfs.errors import DamageError, NotFoundError, SnapfsError, UsageError
 from snapfs.fs.rules import Rules
 from snapfs.materialize import owners
 from snapfs.materialize.apply import materialize
@@ -148,7 +148,7 @@ def _write(
         at = None if row.head_id == snapshot.id else snapshot.id
         chosen = Filter(options.include, options.exclude)
         selection = Selection(catalog, row.inode_id, at, chosen, progress=progress)
-        known = KnownFiles(repository, in_place=options.in_place)
+        known = KnownFiles(repository, at, in_place=options.in_place)
         selection.on_directory = known.enter
         wanted = _wanted(selection, snapshot, options)
         first = next(wanted, None)
@@ -166,7 +166,7 @@ def _write(
             Source(
                 repository.path,
                 lambda ids: _locate(repository, ids),
-                view.Linked(catalog, everything=not options.paths),
+                streams.Linked(catalog, at, everything=not options.paths),
             ),
             MaterializeOptions(
                 overwrite=_policy(options),
@@ -208,8 +208,17 @@ def _chain(first: WantedDir, rest: Iterator[WantedDir]) -> Iterator[WantedDir]:
     yield from rest
 
 
-def _locate(repository: Repository, contents: Sequence[int]) -> dict[int, list[view.Place]]:
+def _locate(repository: Repository, contents: Sequence[int]) -> Mapping[int, Iterable[view.Place]]:
+    """Large files come alone: their extents are told one by one."""
+    if len(contents) == 1:
+        return {contents[0]: _each_place(repository, contents[0])}
     return view.places_of(repository.catalog, contents)
+
+
+def _each_place(repository: Repository, content: int) -> Iterator[view.Place]:
+    """The extents of a content, as far as the catalog has them: then bytes are missing, which is told."""
+    with suppress(DamageError):
+        yield from streams.places(repository.catalog, content)
 
 
 def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owners.OwnerRule:

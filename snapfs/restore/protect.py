@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Container
 
 from snapfs.fs.handles import open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
@@ -59,20 +60,20 @@ class Protection:
         self._last = (parts, rules)
         return rules
 
-    def _look(self, parts: tuple[bytes, ...]) -> tuple[int | None, list[bytes]]:
+    def _look(self, parts: tuple[bytes, ...]) -> tuple[int | None, Container[bytes]]:
         """A live directory and its names, where a marker in it decides; else nothing is opened."""
         below = parts[len(self._prefix) :]
         if not (self._rules.caches or self._rules.if_present) or len(parts) < len(self._prefix):
-            return None, []
+            return None, ()
         try:
             top = open_top(self._target)
         except OSError:
-            return None, []
+            return None, ()
         try:
             fd = open_below(top, below)
-            return fd, [os.fsencode(name) for name in os.listdir(fd)]
+            return fd, _Present(fd)
         except OSError:
-            return None, []
+            return None, ()
         finally:
             os.close(top)
 
@@ -96,3 +97,18 @@ class Protection:
         except OSError:
             return 1 << 62  # cannot be examined: keep it
         return st.st_size if stat.S_ISREG(st.st_mode) else 0
+
+
+class _Present:
+    """The names in an open directory, each looked up when it is asked for."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, bytes)
+        try:
+            os.stat(name, dir_fd=self._fd, follow_symlinks=False)
+        except OSError:
+            return False
+        return True

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 
-from snapfs.blocks.treedigest import tree_digest
-from snapfs.catalog import view
+from snapfs.blocks.treedigest import ChildTuple, tree_digest
+from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.errors import NotFoundError
 from snapfs.fs.matching import DirRules, RuleMatcher
@@ -19,7 +20,10 @@ from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
 from snapfs.progress import Problem, Progress
-from snapfs.tree.state import join
+from snapfs.tree.state import join, walk
+
+HELD = 2048
+"""Entries of one directory that are held at once."""
 
 
 class Filter:
@@ -171,7 +175,7 @@ class Selection:
         """With ``--include``, find the directories that lead to something wanted."""
         if not self._filter.picks:
             return
-        for found, entry in view.walk(self._catalog, top, self._at, path):
+        for found, entry in walk(self._each_child, top.inode, path):
             if self._filter.included(found, entry.kind == Kind.DIR):
                 above = found.rpartition(b"/")[0]
                 while above not in self._needed:
@@ -179,28 +183,47 @@ class Selection:
                     above = above.rpartition(b"/")[0]
 
     def _tree(self, top: Entry, path: bytes, depth: int) -> Iterator[WantedDir]:
-        stack: list[tuple[Entry, bytes, int]] = [(top, path, depth)]
+        stack: list[tuple[bytes, Iterator[Entry]]] = [(path, iter((top,)))]
         while stack:
-            entry, here, level = stack.pop()
+            above, directories = stack[-1]
+            entry = next(directories, None)
+            if entry is None:
+                stack.pop()
+                continue
+            here = path if len(stack) == 1 else join(above, entry.name)
             children = self._children(entry, here)
             if self.on_directory is not None:
                 self.on_directory(entry)
             part = Part.WHOLE
             if self._filter.picks and not (here and self._filter.included(here, True)):
                 part = Part.WAY
-            yield WantedDir(level, entry, children, part)
-            directories = [child for child in children if child.kind == Kind.DIR]
-            stack.extend(
-                (child, join(here, child.name), level + 1) for child in reversed(directories)
-            )
+            yield WantedDir(depth + len(stack) - 1, entry, children, part)
+            if isinstance(children, _ManyChildren):
+                inner = children.directories()
+            else:
+                inner = iter([child for child in children if child.kind == Kind.DIR])
+            stack.append((here, inner))
 
-    def _children(self, entry: Entry, here: bytes) -> Sequence[Entry]:
-        found = view.children_with_digests(self._catalog, entry.inode, self._at)
-        self._check(entry, here, found)
+    def _children(self, entry: Entry, here: bytes) -> list[Entry] | _ManyChildren:
+        """The wanted entries of a directory, once its digest is checked; of a large one one by one."""
+        rows = streams.guarded_children(self._catalog, entry.inode, self._at)
+        found = list(islice(rows, HELD + 1))
+        self._check(entry, here, map(_digested, chain(found, rows)))
+        if len(found) > HELD:
+            return _ManyChildren(lambda after: self._wanted_children(entry, here, after))
         children = [child for child, _ in found]
         if self._filter.empty:
             return children
         return [child for child in children if self._chosen(child, join(here, child.name))]
+
+    def _each_child(self, inode: int) -> Iterator[Entry]:
+        return streams.each_child(self._catalog, inode, self._at)
+
+    def _wanted_children(self, entry: Entry, here: bytes, after: bytes) -> Iterator[Entry]:
+        children = streams.each_child(self._catalog, entry.inode, self._at, after=after)
+        if self._filter.empty:
+            return children
+        return (child for child in children if self._chosen(child, join(here, child.name)))
 
     def _chosen(self, child: Entry, path: bytes) -> bool:
         is_dir = child.kind == Kind.DIR
@@ -208,21 +231,47 @@ class Selection:
             return False
         return self._filter.included(path, is_dir) or (is_dir and path in self._needed)
 
-    def _check(self, entry: Entry, here: bytes, found: Iterable[tuple[Entry, bytes]]) -> None:
-        if entry.tree_digest is None:
-            return
-        digest = tree_digest(
-            (
-                child.name, child.kind, child.mode, child.uid, child.gid, child.flags, child.xattr,
-                child.size, child.mtime_s, child.mtime_nsec, child.rdev, child.target, content,
-                1 if child.state == State.UNREAD else 0,
-            )
-            for child, content in found
-        )  # fmt: skip
-        if digest != entry.tree_digest:
+    def _check(self, entry: Entry, here: bytes, rows: Iterable[ChildTuple]) -> None:
+        if entry.tree_digest is not None and tree_digest(rows) != entry.tree_digest:
             self._progress.problem(
                 Problem(here, 0, "the catalog is damaged here: run snapfs verify")
             )
+
+
+class _ManyChildren:
+    """The wanted entries of a directory that has too many to hold them; gone through once."""
+
+    def __init__(self, children: Callable[[bytes], Iterator[Entry]]) -> None:
+        """``children`` gives those after a name."""
+        self._children = children
+        self._directories: list[Entry] = []
+        self._all = True
+
+    def __iter__(self) -> Iterator[Entry]:
+        held = self._directories
+        for child in self._children(b""):
+            if child.kind == Kind.DIR:
+                if len(held) < HELD:
+                    held.append(child)
+                else:
+                    self._all = False
+            yield child
+
+    def directories(self) -> Iterator[Entry]:
+        """The directories among those that were gone through."""
+        yield from self._directories
+        if not self._all:
+            last = self._directories[-1].name
+            yield from (child for child in self._children(last) if child.kind == Kind.DIR)
+
+
+def _digested(found: tuple[Entry, bytes]) -> ChildTuple:
+    child, content = found
+    return (
+        child.name, child.kind, child.mode, child.uid, child.gid, child.flags, child.xattr,
+        child.size, child.mtime_s, child.mtime_nsec, child.rdev, child.target, content,
+        1 if child.state == State.UNREAD else 0,
+    )  # fmt: skip
 
 
 def _outermost(paths: Sequence[bytes]) -> list[bytes]:

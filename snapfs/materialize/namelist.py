@@ -1,0 +1,138 @@
+"""Names of a directory, however many: a few are held, the others lie in a file that has no name.
+
+A name is gone through in order of bytes or in the order in which it was put in, as often as wanted.
+"""
+
+from __future__ import annotations
+
+import heapq
+import tempfile
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO
+
+HELD = 32_768
+"""Names that are held; a list is written out when it has more."""
+
+_CHUNK = 512
+
+
+class NameFile:
+    """Lists of names, written once and read piece by piece. The file goes with this object."""
+
+    def __init__(self) -> None:
+        self._file: IO[bytes] | None = None
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, names: list[bytes]) -> list[tuple[int, int]]:
+        """Keep a list; where its pieces are (offset and length)."""
+        if self._file is None:
+            self._file = tempfile.TemporaryFile(prefix="snapfs-")  # noqa: SIM115
+        pieces = []
+        at = self._file.seek(0, 2)
+        for start in range(0, len(names), _CHUNK):
+            # Whatever a name holds, no NUL is in it.
+            data = b"\0".join(names[start : start + _CHUNK])
+            self._file.write(data)
+            pieces.append((at, len(data)))
+            at += len(data)
+        return pieces
+
+    def read(self, pieces: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+        """The names of a list, in its order."""
+        assert self._file is not None
+        for offset, length in pieces:
+            self._file.seek(offset)
+            yield from self._file.read(length).split(b"\0")
+
+
+class NameList:
+    """Names in the order in which they are put in."""
+
+    def __init__(self, names: Iterable[bytes] = ()) -> None:
+        self._held: list[bytes] = []
+        self._pieces: list[tuple[int, int]] = []
+        self._file = NameFile()
+        for name in names:
+            self.append(name)
+
+    def append(self, name: bytes) -> None:
+        """Put one in."""
+        self._held.append(name)
+        if len(self._held) >= HELD:
+            self._pieces += self._file.write(self._held)
+            self._held.clear()
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._pieces:
+            yield from self._file.read(tuple(self._pieces))
+        yield from self._held
+
+
+class SortedNames:
+    """Names in order of their bytes."""
+
+    def __init__(self, names: Iterable[bytes]) -> None:
+        rest = iter(names)
+        self._only = sorted(islice(rest, HELD))
+        self._runs: list[list[tuple[int, int]]] = []
+        self._file = NameFile()
+        run = sorted(islice(rest, HELD)) if len(self._only) == HELD else []
+        if run:
+            self._runs.append(self._file.write(self._only))
+            self._only = []
+        while run:
+            self._runs.append(self._file.write(run))
+            run = sorted(islice(rest, HELD))
+
+    def __bool__(self) -> bool:
+        return bool(self._only or self._runs)
+
+    def __iter__(self) -> Iterator[bytes]:
+        if not self._runs:
+            return iter(self._only)
+        return heapq.merge(*map(self._file.read, self._runs))
+
+
+class LiveNames:
+    """What a live directory holds, with what is wanted in it laid beside, both in order of bytes."""
+
+    def __init__(self, names: Iterable[bytes]) -> None:
+        self._all = SortedNames(names)
+        self._ahead = iter(self._all)
+        self._next = next(self._ahead, None)
+        self._passed = NameList()
+        self._dropped: set[bytes] = set()
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self._all)
+
+    def take(self, name: bytes) -> bool:
+        """This one is wanted: whether it is there. Each comes after the one before it."""
+        here = self._next
+        while here is not None and here < name:
+            self._passed.append(here)
+            here = next(self._ahead, None)
+        if here != name:
+            self._next = here
+            return False
+        self._next = next(self._ahead, None)
+        return name not in self._dropped
+
+    def drop(self, name: bytes) -> None:
+        """It is no longer there."""
+        self._dropped.add(name)
+
+    def untaken(self) -> Iterator[bytes]:
+        """Those that have not been wanted so far, in order."""
+        for name in self._passed:
+            if name not in self._dropped:
+                yield name
+        if self._next is not None:
+            for name in self._all:
+                if name >= self._next and name not in self._dropped:
+                    yield name
