@@ -97,7 +97,9 @@ class Worker:
         # Popen.wait with a timeout looks again and again, with sleeps between.
         fd = os.pidfd_open(self._process.pid)
         try:
-            select.select([fd], [], [], _PATIENCE_S)
+            ended = select.poll()  # select() refuses descriptors over 1,023
+            ended.register(fd, select.POLLIN)
+            ended.poll(_PATIENCE_S * 1000)
         finally:
             os.close(fd)
         if self._process.poll() is None:

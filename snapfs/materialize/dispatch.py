@@ -120,7 +120,8 @@ class Dispatcher:
         self._on_report = on_report
         self._wanted_workers = workers
         self._crew: _Crew | None = None
-        self._reader = BlockReader(FileBackend(start.repository))
+        self._backend = FileBackend(start.repository)
+        self._reader = BlockReader(self._backend)
         self._writer = FileWriter(dirs, self._reader, start.target, sparse=start.sparse)
         self._small = SegmentOrder()
         self._prompt: list[FileJob] = []
@@ -172,6 +173,7 @@ class Dispatcher:
             self._crew.close()
         self._small.close()
         self._reader.close()
+        self._backend.close()
 
     def _start_crew(self) -> None:
         if self._crew is None and self._wanted_workers:

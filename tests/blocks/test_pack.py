@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,9 @@ def write_pack(backend: FileBackend, segments: list[list[bytes]], name: str = "a
 
 
 @pytest.fixture
-def backend(tmp_path: Path) -> FileBackend:
-    return FileBackend(tmp_path)
+def backend(tmp_path: Path) -> Iterator[FileBackend]:
+    with FileBackend(tmp_path) as backend:
+        yield backend
 
 
 @pytest.fixture

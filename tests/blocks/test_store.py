@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,9 @@ REPOSITORY = b"r" * 16
 
 
 @pytest.fixture
-def backend(tmp_path: Path) -> FileBackend:
-    return FileBackend(tmp_path)
+def backend(tmp_path: Path) -> Iterator[FileBackend]:
+    with FileBackend(tmp_path) as backend:
+        yield backend
 
 
 def read_all(backend: FileBackend, packs: list[PackInfo]) -> dict[bytes, bytes]:

@@ -85,7 +85,10 @@ def wait_readable(fd: int) -> None:
     ours, theirs = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     before = signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
     try:
-        select.select([fd, ours], [], [])
+        readable = select.poll()
+        readable.register(fd, select.POLLIN)
+        readable.register(ours, select.POLLIN)
+        readable.poll()
     finally:
         signal.set_wakeup_fd(before)
         os.close(ours)
