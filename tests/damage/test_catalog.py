@@ -14,13 +14,13 @@ import pytest
 from tests.damage.conftest import Stored
 from tests.damage.damaging import DAMAGES, flip
 from tests.harness.history import History
-from tests.harness.program import Program
+from tests.harness.inprocess import InProcess
 from tests.harness.trees import assert_same, survey, unlock_and_remove
 
 CATALOG = ("catalog.db", "catalog.db-wal", "catalog.db-shm")
 
 
-def everything_said(snapfs: Program, tree: Path) -> dict[str, Any]:
+def everything_said(snapfs: InProcess, tree: Path) -> dict[str, Any]:
     """All that the commands tell of the repository: snapshots, tags, times, every entry of every view."""
     said: dict[str, Any] = {}
     listed = snapfs("list", "--all", "--json", cwd=tree)
@@ -69,7 +69,7 @@ def test_rebuild_gives_everything_as_it_was(how: str, past: History) -> None:
     # Two more: a journal that is one record ahead is a killed run, which the next writer finishes.
     past.take("last-but-one")
     past.take("last")
-    before = everything_said(snapfs, tree)
+    before = everything_said(past.referee, tree)
     names = past.listed()
     catalog = repository / "catalog.db"
     if how == "flipped":
@@ -95,7 +95,7 @@ def test_rebuild_gives_everything_as_it_was(how: str, past: History) -> None:
             assert "rebuild-catalog" in stopped.errors
         assert not catalog.exists(), "never an empty new one"
     snapfs("rebuild-catalog", "--yes", cwd=tree)
-    assert everything_said(snapfs, tree) == before
+    assert everything_said(past.referee, tree) == before
     past.check(*names)
     past.take("next")
     past.check(*names, "next")
