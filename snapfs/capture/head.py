@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from snapfs.capture.seen import OK
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 
@@ -25,6 +26,16 @@ class HeadDirectories:
         ).fetchall()
         if len(rows) <= PRELOADED_DIRECTORIES:
             self._known = {(row[0], row[1]): row[2:] for row in rows}
+
+    def sound(self) -> dict[tuple[int, bytes], tuple[int, int]] | None:
+        """Inode and fingerprint of all whose state and fingerprint vouch for them, None if too many."""
+        if self._known is None:
+            return None
+        return {
+            key: (inode, fingerprint)
+            for key, (inode, fingerprint, state) in self._known.items()
+            if fingerprint is not None and state == OK
+        }
 
     def row(self, parent: int, name: bytes) -> DirectoryRow | None:
         """One of them by name."""

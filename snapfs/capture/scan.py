@@ -12,12 +12,14 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 from snapfs.capture.comparison import Comparison
 from snapfs.capture.head import HeadDirectories
 from snapfs.capture.listing import entries, has_temporary, sorted_names
 from snapfs.capture.newdirectory import NewDirectories
+from snapfs.capture.scouting import Scouting, worthwhile
 from snapfs.capture.seen import (
     DIR,
     KINDS,
@@ -83,6 +85,7 @@ class Scanner:
             or rules.larger_than is not None
         )
         self._directories: HeadDirectories
+        self._scouting: Scouting | None = None
         self._stack: DirStack
         self._frames: list[Frame] = []
 
@@ -99,7 +102,10 @@ class Scanner:
         top.seq = self._staging.take()
         self.totals.count(st)
         self._directories = HeadDirectories(self.catalog, root_inode)
-        with DirStack(self.root_fd) as self._stack:
+        with ExitStack() as ending, DirStack(self.root_fd) as self._stack:
+            self._scouting = self._send_scout(root_inode)
+            if self._scouting is not None:
+                ending.callback(self._scouting.close)
             self._frames = [top]
             self._enter(top)
             while self._frames:
@@ -112,8 +118,38 @@ class Scanner:
         self._staging.flush()
         return self.totals
 
+    def _send_scout(self, root_inode: int | None) -> Scouting | None:
+        """Have somebody look from the other end, if nothing but stat fields decides what is unchanged."""
+        options = self.options
+        if root_inode is None or self._ruled or options.foreign or not self._comparison.by_stat:
+            return None
+        sound = self._directories.sound()
+        if sound is None or not worthwhile(len(sound)):
+            return None
+        return Scouting(self.root_fd, root_inode, self._rules_digest, options.skip, sound)
+
+    def _scouted(self, known: Known | Confirmed, st: os.stat_result) -> bool:
+        """Whether nothing at and below a directory has changed; then it is counted and done."""
+        assert self._scouting is not None
+        found = self._scouting.unchanged(known.inode)
+        if found is None:
+            return False
+        if not (
+            known.state == OK if isinstance(known, Confirmed) else self._comparison.same(known, st)
+        ):
+            return False
+        totals = self.totals
+        totals.entries += found.entries
+        totals.files += found.files
+        totals.dirs += found.dirs
+        totals.total_bytes += found.total_bytes
+        self.progress.advance(entries=found.entries)
+        return True
+
     def _descend(self, above: Frame, name: bytes, seq: int, known: Any, st: Any) -> None:
         """Go into a subdirectory; ``seq`` is 0 for one whose identity is settled."""
+        if self._scouting is not None and seq == 0 and self._scouted(known, st):
+            return
         try:
             fd = self._stack.push(name)
         except OSError as error:
