@@ -29,7 +29,6 @@ RECORD_MAGIC = b"\xf5snapREC"
 FRAME_MAGIC = b"\xf5FRM"
 END_MAGIC = b"\xf5snapEND"
 RECORD_VERSION = 1
-HASH_BYTES = 32
 
 # Pieces are compressed together up to this size: a small record is one frame.
 _FRAME_BYTES = 1024 * 1024

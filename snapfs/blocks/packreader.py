@@ -26,7 +26,6 @@ from snapfs.blocks.segment import (
     HEADER_BYTES,
     SEGMENT_MAGIC,
     DecodedSegment,
-    EncodedSegment,
     SegmentHeader,
     decode_header,
     decode_payload,
@@ -158,15 +157,6 @@ class PackReader:
     def read_segment(self, offset: int, stored: int) -> DecodedSegment:
         """The segment at ``offset``, ``stored`` bytes long, with its digests and lengths."""
         return self._blame(offset, lambda: decode_segment(self._reader.pread(offset, stored)))
-
-    def read_encoded(self, segment: SegmentIndex) -> EncodedSegment:
-        """A segment as it stands in the pack, to be appended to another one."""
-        place = segment.place
-        data = self._reader.pread(place.offset, place.stored)
-        self._blame(place.offset, lambda: decode_segment(data))
-        return EncodedSegment(
-            (data,), place.stored, place.raw, place.checksum, segment.digests, segment.lengths
-        )
 
     def check(self, *, deep: bool) -> list[PackFinding]:
         """What is wrong: without ``deep`` header, index and tables, with it every block's digest."""

@@ -13,7 +13,7 @@ import sys
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from blake3 import blake3
@@ -250,13 +250,6 @@ def mend_table(header: SegmentHeader, table: Data, raw: memoryview) -> tuple[byt
             if xxh3_64_intdigest(mended) == header.table_checksum:
                 return digests, lengths
     raise DamageError("segment table is damaged")
-
-
-def block_shares(lengths: Sequence[int], stored: int, raw: int) -> list[int]:
-    """Stored bytes of each block: its share of the segment's, rounded so that they add up."""
-    ends = list(accumulate(lengths, initial=0))
-    marks = [stored * end // raw for end in ends] if raw else [0] * len(ends)
-    return [after - before for before, after in pairwise(marks)]
 
 
 def _seal_of(header: Data) -> int:

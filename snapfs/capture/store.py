@@ -115,7 +115,6 @@ class Intake:
         self._segment_number = 0
         self._block_number = 0
         self.stored_bytes = 0
-        self.changed_rows = 0
 
     # --- driving -------------------------------------------------------------------------------
 
@@ -285,7 +284,6 @@ class Intake:
             state = State.RACY
         mode, uid, gid = self._stage.plain_attr(item.attr)
         attr = self._stage.attr(mode, uid, gid, result.flags, result.xattr)
-        self.changed_rows += 1
         return ReadResult(
             attr, size, *divmod(mtime_ns, SECOND), result.digest, int(state),
             *divmod(ctime_ns, SECOND), item.seq,

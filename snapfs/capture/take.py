@@ -11,7 +11,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from snapfs import faults
 from snapfs.capture.adopt import adopt_packs, give_back, remove_unfinished
@@ -28,6 +27,7 @@ from snapfs.fs.machine import group_name, user_name
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
+from snapfs.model.names import default_snapshot_name
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
 from snapfs.repository.changes import change, dump_if_due, heal, known_tail
@@ -206,13 +206,10 @@ def _name(options: TakeOptions, chain: Sequence[SnapshotRow], now_ns: int) -> st
                 hint="choose another name",
             )
         return options.name
-    at_ms = (now_ns if options.time_ns is None else options.time_ns) // 1_000_000
-    while True:
-        moment = datetime.fromtimestamp(at_ms // 1000, UTC)
-        name = f"s{moment:%Y%m%d-%H%M%S}.{at_ms % 1000:03}"
-        if name not in taken:
-            return name
-        at_ms += 1
+    at_ns = now_ns if options.time_ns is None else options.time_ns
+    while (name := default_snapshot_name(at_ns)) in taken:
+        at_ns += 1_000_000
+    return name
 
 
 def _size(repository: Repository) -> int:

@@ -25,8 +25,8 @@ from snapfs.errors import (
 )
 
 BUSY_TIMEOUT_S = 120.0
-CACHE_KIB = 40 * 1024
-TEMP_CACHE_KIB = 40 * 1024
+CACHE_KIB = 32 * 1024
+TEMP_CACHE_KIB = 32 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
 
 STAGE_TABLES = (
@@ -112,7 +112,6 @@ class Catalog:
         """
         self.path = path
         self.name = os.fsdecode(path)
-        self.write_allowed = write
         self._depth = 0
         try:
             mode = os.lstat(path).st_mode

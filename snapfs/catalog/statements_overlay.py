@@ -173,19 +173,18 @@ OVERLAY: dict[str, Any] = {
             or_(s.c.names == 1, s.c.inode.is_not(None)),
         )
     ),
-    "OVERLAY_CHILDREN": select(s.c.name, s.c.inode).where(
-        and_(s.c.parent == p("parent"), or_(s.c.names == 1, s.c.inode.is_not(None)))
-    ),
     "OVERLAY_NAMES": select(s.c.parent, s.c.name).where(
         and_(s.c.inode == p("inode"), s.c.names == 1)
     ),
-    "OVERLAY_CHANGED_NAMES": select(s.c.parent, s.c.name).where(s.c.names == 1),
-    "OVERLAY_CHANGED_INODES": select(s.c.inode).where(
-        and_(
-            s.c.inode > 0,
-            or_(s.c.nodes.in_(OLD_VALUE_KEPT), and_(s.c.nodes == 2, s.c.state == UNREAD)),
-        )
-    ),
 }
+
+# Keys that the stage changes.
+CHANGED_NAMES = select(s.c.parent, s.c.name).where(s.c.names == 1)
+CHANGED_INODES = select(s.c.inode).where(
+    and_(
+        s.c.inode > 0,
+        or_(s.c.nodes.in_(OLD_VALUE_KEPT), and_(s.c.nodes == 2, s.c.state == UNREAD)),
+    )
+)
 
 ALL: dict[str, Any] = {**TREE, **OVERLAY}

@@ -158,21 +158,16 @@ def entries_at(names: Any, at: Any, *, digests: bool = False) -> Any:
     return union_all(head, _entries(names, inode_diff, first, digests=digests))
 
 
-def _children_at(*, one: bool, digests: bool = False) -> Any:
-    head = dirent.c.parent_id == p("parent")
-    old = dirent_diff.c.parent_id == p("parent")
-    if one:
-        head = and_(head, dirent.c.name == p("name"))
-        old = and_(old, dirent_diff.c.name == p("name"))
-    names = names_at(head, old, p("at")).cte("names")
-    both = entries_at(names, p("at"), digests=digests)
-    return both if one else both.order_by("name")
+def _child_at() -> Any:
+    head, old = (
+        and_(table.c.parent_id == p("parent"), table.c.name == p("name"))
+        for table in (dirent, dirent_diff)
+    )
+    return entries_at(names_at(head, old, p("at")).cte("names"), p("at"))
 
 
-def _children_head(*, one: bool, digests: bool = False) -> Any:
-    where = dirent.c.parent_id == p("parent")
-    if one:
-        where = and_(where, dirent.c.name == p("name"))
+def entries_head(*, digests: bool = False) -> Any:
+    """All entries of the newest state."""
     source = (
         dirent.join(inode, inode.c.id == dirent.c.inode_id)
         .join(attr, attr.c.id == inode.c.attr_id)
@@ -182,8 +177,7 @@ def _children_head(*, one: bool, digests: bool = False) -> Any:
     if digests:
         source = with_content(source, inode)
         columns.append(child_digest(inode))
-    query = select(*columns).select_from(source).where(where)
-    return query if one else query.order_by(dirent.c.name)
+    return select(*columns).select_from(source)
 
 
 def _inode_head() -> Any:
@@ -252,18 +246,11 @@ placed = block.join(segment, segment.c.id == block.c.segment_id).join(
 )
 
 top = inode.alias("top")
-_all_names = union_all(
-    select(dirent.c.inode_id),
-    select(dirent_diff.c.inode_id).where(dirent_diff.c.inode_id.is_not(None)),
-).subquery()
-
 ALL: dict[str, Any] = {
-    "CHILDREN_HEAD": _children_head(one=False),
-    "GUARDED_CHILDREN_HEAD": _children_head(one=False, digests=True),
-    "GUARDED_CHILDREN_AT": _children_at(one=False, digests=True),
-    "CHILD_HEAD": _children_head(one=True),
-    "CHILDREN_AT": _children_at(one=False),
-    "CHILD_AT": _children_at(one=True),
+    "CHILD_HEAD": entries_head().where(
+        and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))
+    ),
+    "CHILD_AT": _child_at(),
     # What a scan compares: `capture.scan.Known`.
     "SCAN_CHILDREN": select(
         dirent.c.name,
@@ -310,20 +297,6 @@ ALL: dict[str, Any] = {
     "INODE_AT": _inode_at(),
     "NAMES_OF_HEAD": _names_of(at=False),
     "NAMES_OF_AT": _names_of(at=True),
-    # Inodes that have, or had at some time, several names: link groups and a few more.
-    "LINKED_ALL": select(_all_names.c.inode_id)
-    .group_by(_all_names.c.inode_id)
-    .having(func.count() > 1),
-    "LINKED_ONE": select(
-        select(func.count())
-        .select_from(dirent)
-        .where(dirent.c.inode_id == p("inode"))
-        .scalar_subquery()
-        + select(func.count())
-        .select_from(dirent_diff)
-        .where(dirent_diff.c.inode_id == p("inode"))
-        .scalar_subquery()
-    ),
     "CHANGED_INODES": select(inode_diff.c.inode_id)
     .where(chain_range(inode_diff.c.snapshot_id))
     .distinct(),
@@ -343,7 +316,6 @@ ALL: dict[str, Any] = {
     .select_from(placed)
     .where(block.c.digest.in_([bindparam(f"d{number:03}") for number in range(KNOWN_AT_ONCE)]))
     .order_by(pack.c.name, segment.c.offset),
-    "CONTENT_BY_DIGEST": select(content.c.id).where(content.c.digest == p("digest")),
     "CONTENT_GET": select(content.c.digest, content.c.size, content.c.extents).where(
         content.c.id == p("content")
     ),
@@ -351,8 +323,6 @@ ALL: dict[str, Any] = {
     .select_from(content_block.join(placed, block.c.id == content_block.c.block_id))
     .where(content_block.c.content_id == p("content"))
     .order_by(content_block.c.seq),
-    "DIGEST_OF_BLOCK": select(block.c.digest).where(block.c.id == p("block")),
-    "DIGEST_OF_CONTENT": select(content.c.digest).where(content.c.id == p("content")),
     "SEGMENTS_OF_PACK": select(
         segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum
     )

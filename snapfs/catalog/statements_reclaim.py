@@ -227,20 +227,6 @@ def share(b: Any = block, g: Any = segment) -> Any:
 
 COLLECT: dict[str, Any] = {
     "ORPHANS": select(func.count()).select_from(orphan),
-    "ORPHAN_ALL": upsert(orphan)
-    .from_select(
-        ["content_id"],
-        union(
-            select(content.c.id).where(~_referenced(content.c.id)),
-            select(block.c.id).where(
-                and_(
-                    ~_referenced(block.c.id),
-                    ~exists(select(1).where(_by_content.c.block_id == block.c.id)),
-                )
-            ),
-        ),
-    )
-    .on_conflict_do_nothing(),
     "ORPHAN_PUT": upsert(orphan).values(content_id=p("content_id")).on_conflict_do_nothing(),
     "COLLECT_DEAD": insert(dead).from_select(
         ["id"], select(orphan.c.content_id).where(~_referenced(orphan.c.content_id))

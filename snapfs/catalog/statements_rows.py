@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, bindparam, delete, func, insert, literal_column, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from snapfs.catalog import schema
@@ -38,7 +38,6 @@ SNAPSHOTS = select(*snapshot.c).order_by(snapshot.c.id)
 
 ALL: dict[str, Any] = {
     "META_GET": select(meta.c.value).where(meta.c.key == p("key")),
-    "META_ALL": select(meta.c.key, meta.c.value),
     "META_SET": upsert(meta)
     .values(key=p("key"), value=p("value"))
     .on_conflict_do_update(index_elements=["key"], set_={"value": bindparam("value")}),
@@ -68,7 +67,6 @@ ALL: dict[str, Any] = {
         index_elements=["root_id", "kind", "id"], set_={"name": _put_owner.excluded.name}
     ),
     "SNAPSHOTS": SNAPSHOTS.where(snapshot.c.root_id == p("root")),
-    "SNAPSHOTS_ALL": SNAPSHOTS,
     "SNAPSHOT_GET": select(*snapshot.c).where(snapshot.c.id == p("snapshot")),
     "SNAPSHOT_BEFORE": select(func.max(snapshot.c.id)).where(
         and_(snapshot.c.root_id == p("root"), snapshot.c.id < p("snapshot"))
@@ -87,27 +85,12 @@ ALL: dict[str, Any] = {
     .select_from(snapshot_tag.join(snapshot, snapshot.c.id == snapshot_tag.c.snapshot_id))
     .where(snapshot.c.root_id == p("root"))
     .order_by(snapshot_tag.c.snapshot_id, snapshot_tag.c.tag),
-    "TAGS_OF": select(snapshot_tag.c.tag)
-    .where(snapshot_tag.c.snapshot_id == p("snapshot"))
-    .order_by(snapshot_tag.c.tag),
     "TAG_PUT": put_new(snapshot_tag),
-    "TAG_DELETE": delete(snapshot_tag).where(
-        and_(snapshot_tag.c.snapshot_id == p("snapshot_id"), snapshot_tag.c.tag == p("tag"))
-    ),
     "TAGS_DELETE": delete(snapshot_tag).where(snapshot_tag.c.snapshot_id == p("snapshot")),
     "PROBLEMS": select(problem.c.path, problem.c.errno, problem.c.what)
     .where(problem.c.snapshot_id == p("snapshot"))
     .order_by(problem.c.seq),
     "PROBLEMS_DELETE": delete(problem).where(problem.c.snapshot_id == p("snapshot")),
-    "RUN_BEGIN": put(run),
-    "RUN_END": update(run)
-    .where(run.c.id == p("run"))
-    .values(
-        finished_ns=p("new_finished_ns"),
-        exit=p("new_exit"),
-        summary=p("new_summary"),
-        root_id=p("new_root_id"),
-    ),
     "RUNS": select(*run.c)
     .where(
         and_(
@@ -151,5 +134,4 @@ ALL: dict[str, Any] = {
             "offset": _put_block.excluded.offset,
         },
     ),
-    "ONE": select(literal_column("1")),
 }

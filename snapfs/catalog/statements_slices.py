@@ -8,15 +8,14 @@ from sqlalchemy import and_, func, or_, select, union, union_all
 
 from snapfs.catalog.schema import block, content_block, dirent, dirent_diff, inode_diff
 from snapfs.catalog.stage_schema import stage
-from snapfs.catalog.statements_overlay import OVERLAY
-from snapfs.catalog.statements_read import ALL as WHOLE
-from snapfs.catalog.statements_read import chain_range, entries_at, names_at, p
+from snapfs.catalog.statements_overlay import CHANGED_INODES, CHANGED_NAMES
+from snapfs.catalog.statements_read import chain_range, entries_at, entries_head, names_at, p
 
 
 def _children_after_head(*, digests: bool = False) -> Any:
     """Entries of a directory: of the names after ``:after`` the first ``:most``."""
-    every = WHOLE["GUARDED_CHILDREN_HEAD" if digests else "CHILDREN_HEAD"]
-    return every.where(dirent.c.name > p("after")).limit(p("most"))
+    within = and_(dirent.c.parent_id == p("parent"), dirent.c.name > p("after"))
+    return entries_head(digests=digests).where(within).order_by(dirent.c.name).limit(p("most"))
 
 
 def _children_after_at(*, digests: bool = False) -> Any:
@@ -55,7 +54,17 @@ def _named(*, at: bool) -> Any:
     return union_all(*(one.with_only_columns(one.selected_columns.inode_id) for one in arms))
 
 
-_often_named = WHOLE["LINKED_ALL"].subquery("often_named")
+_all_names = union_all(
+    select(dirent.c.inode_id),
+    select(dirent_diff.c.inode_id).where(dirent_diff.c.inode_id.is_not(None)),
+).subquery()
+# Inodes that have, or had at some time, several names: link groups and a few more.
+_often_named = (
+    select(_all_names.c.inode_id)
+    .group_by(_all_names.c.inode_id)
+    .having(func.count() > 1)
+    .subquery("often_named")
+)
 
 ALL: dict[str, Any] = {
     "CHILDREN_AFTER_HEAD": _children_after_head(),
@@ -93,13 +102,13 @@ ALL: dict[str, Any] = {
     # As CHANGED_INODES and CHANGED_NAMES, with what the stage changes.
     "CHANGED_INODES_LIVE": union(
         select(inode_diff.c.inode_id).where(chain_range(inode_diff.c.snapshot_id)),
-        OVERLAY["OVERLAY_CHANGED_INODES"],
+        CHANGED_INODES,
     ),
     "CHANGED_NAMES_LIVE": union(
         select(dirent_diff.c.parent_id, dirent_diff.c.name).where(
             chain_range(dirent_diff.c.snapshot_id)
         ),
-        OVERLAY["OVERLAY_CHANGED_NAMES"],
+        CHANGED_NAMES,
     ),
     # One block among the first of a content, and how many different ones it has.
     "VERIFY_CONTENT_BLOCK": select(block.c.digest, block.c.length)

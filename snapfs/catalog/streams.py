@@ -1,4 +1,4 @@
-"""Directories and contents read piece by piece: what has a million parts is never held as a whole.
+"""Directories read piece by piece: what has a million parts is never held as a whole.
 
 ``at`` is as in `catalog.view`. Between the pieces no statement stays open, so that a walk may stand in
 any number of directories; all of it belongs into one read transaction.
@@ -11,10 +11,7 @@ from typing import Any
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.view import Place
-from snapfs.errors import DamageError
 from snapfs.model.entry import Entry
-from snapfs.model.extents import ExtentKind, each_extent
 
 SLICE = 256
 """Entries that are read together."""
@@ -122,45 +119,3 @@ class Linked:
             return int(self._catalog.value(sql.NAMES_COUNTED_HEAD, {"inode": inode})) > 1
         params = {"inode": inode, "at": self._at}
         return int(self._catalog.value(sql.NAMES_COUNTED_AT, params)) > 1
-
-
-def places(catalog: Catalog, content: int) -> Iterator[Place]:
-    """The extents of a content in file order, one by one.
-
-    Raises DamageError, when it comes to that, if the catalog does not know the content or a block of it.
-    """
-    if content == 0:
-        return
-    row = catalog.one(sql.BLOCK_PLACE, {"block": content})
-    if row is not None:
-        yield _place(row[1], row)
-        return
-    row = catalog.one(sql.CONTENT_GET, {"content": content})
-    if row is None:
-        raise DamageError(f"the catalog has no content {content}")
-    try:
-        yield from _places_of(catalog, content, row[2])
-    except ValueError as error:
-        raise DamageError(f"the catalog's content {content} is damaged") from error
-
-
-def _places_of(catalog: Catalog, content: int, packed: bytes) -> Iterator[Place]:
-    """Its blocks are listed in the order in which the file comes to them, each once."""
-    rows = catalog.execute(sql.CONTENT_PLACES, {"content": content})
-    following = next(rows, None)
-    for kind, length, block in each_extent(packed):
-        if kind != ExtentKind.BLOCK:
-            yield Place(kind, length, b"", "", 0, 0, 0)
-        elif following is not None and following[0] == block:
-            yield _place(length, following[1:])
-            following = next(rows, None)
-        else:  # it came before
-            row = catalog.one(sql.BLOCK_PLACE, {"block": block})
-            if row is None:
-                raise DamageError(f"the catalog has no block {block}")
-            yield _place(length, row)
-
-
-def _place(length: int, row: tuple[bytes | None, int, int, int, int, str]) -> Place:
-    digest, _, offset, segment_offset, stored, pack = row
-    return Place(ExtentKind.BLOCK, length, digest or b"", pack, segment_offset, stored, offset)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from snapfs.blocks.reader import BlockReader
-from snapfs.catalog import view
+from snapfs.catalog.places import places
 from snapfs.diff.changes import Change
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_file
@@ -66,7 +66,7 @@ def _bytes(repository: Repository, side: Side, path: bytes, entry: Entry | None)
         return _live_bytes(side, path)
     parts: list[bytes] = []
     with BlockReader(repository.backend) as reader:
-        for place in view.places(repository.catalog, entry.content):
+        for place in places(repository.catalog, entry.content):
             if place.kind == ExtentKind.BLOCK:
                 parts.append(
                     bytes(

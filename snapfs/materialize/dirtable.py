@@ -104,12 +104,6 @@ class DirCache:
             self._open[number] = fd
         return fd
 
-    def forget(self, number: int) -> None:
-        """Close it if it is open: it is about to go or to be replaced."""
-        fd = self._open.pop(number, None)
-        if fd is not None:
-            os.close(fd)
-
     def close(self) -> None:
         """Close all but the top."""
         for fd in self._open.values():

@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 
 from snapfs.blocks.reader import BlockReader
-from snapfs.catalog import rows, streams, view
+from snapfs.catalog import rows, view
+from snapfs.catalog.places import places
 from snapfs.errors import DamageError, NotFoundError, UsageError
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import KIND_NAMES, Kind, State
@@ -43,7 +44,7 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
         if entry.state == State.UNREAD:
             raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
         with BlockReader(repository.backend) as reader:
-            for place in streams.places(catalog, entry.content):
+            for place in places(catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:
                     yield bytes(
                         reader.read(

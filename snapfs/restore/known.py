@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from snapfs.blocks.digest import block_digest
 from snapfs.catalog import streams, view
+from snapfs.catalog.places import places
 from snapfs.errors import DamageError
 from snapfs.fs.handles import open_file
 from snapfs.materialize.wanted import Same
@@ -95,7 +96,7 @@ class KnownFiles:
             return False
         try:
             offset = 0
-            for place in streams.places(self._repository.catalog, entry.content):
+            for place in places(self._repository.catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:
                     data = os.pread(fd, place.length, offset)
                     if len(data) != place.length or block_digest(data) != place.digest:

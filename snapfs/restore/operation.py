@@ -12,7 +12,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 from snapfs import faults
-from snapfs.catalog import rows, streams, view
+from snapfs.catalog import rows, streams
+from snapfs.catalog.places import Place, places, places_of
 from snapfs.errors import DamageError, NotFoundError, SnapfsError, UsageError
 from snapfs.fs.rules import Rules
 from snapfs.materialize import owners
@@ -208,17 +209,17 @@ def _chain(first: WantedDir, rest: Iterator[WantedDir]) -> Iterator[WantedDir]:
     yield from rest
 
 
-def _locate(repository: Repository, contents: Sequence[int]) -> Mapping[int, Iterable[view.Place]]:
+def _locate(repository: Repository, contents: Sequence[int]) -> Mapping[int, Iterable[Place]]:
     """Large files come alone: their extents are told one by one."""
     if len(contents) == 1:
         return {contents[0]: _each_place(repository, contents[0])}
-    return view.places_of(repository.catalog, contents)
+    return places_of(repository.catalog, contents)
 
 
-def _each_place(repository: Repository, content: int) -> Iterator[view.Place]:
+def _each_place(repository: Repository, content: int) -> Iterator[Place]:
     """The extents of a content, as far as the catalog has them: then bytes are missing, which is told."""
     with suppress(DamageError):
-        yield from streams.places(repository.catalog, content)
+        yield from places(repository.catalog, content)
 
 
 def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owners.OwnerRule:

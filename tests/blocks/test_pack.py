@@ -199,17 +199,6 @@ def test_bytes_swapped_under_a_sound_checksum_are_found_by_digest(
     assert readable(backend, info) == {block_digest(b"fine")}
 
 
-def test_a_segment_is_copied_as_it_is(backend: FileBackend, segments: list[list[bytes]]) -> None:
-    info = write_pack(backend, segments)
-    with PackReader(backend, "ab12") as reader, PackWriter(backend, REPOSITORY, "run") as pack:
-        for index in reversed(info.segments):
-            pack.append(reader.read_encoded(index))
-        copy = pack.finish("copy")
-    with PackReader(backend, "copy") as reader:
-        assert reader.check(deep=True) == []
-    assert [i.digests for i in copy.segments] == [i.digests for i in reversed(info.segments)]
-
-
 def test_nothing_is_believed_by_its_name(
     backend: FileBackend, tmp_path: Path, segments: list[list[bytes]]
 ) -> None:

@@ -16,7 +16,6 @@ from snapfs.blocks.segment import (
     COMPRESSION_NONE,
     COMPRESSION_ZSTD,
     HEADER_BYTES,
-    block_shares,
     compress,
     decode_header,
     decode_segment,
@@ -96,18 +95,6 @@ def test_a_newer_version_or_cipher_is_refused_by_name() -> None:
         newer[:HEADER_BYTES] = seal(bytes(newer[: HEADER_BYTES - 8]))
         with pytest.raises(RepositoryError, match=word):
             decode_header(bytes(newer))
-
-
-def test_shares_add_up() -> None:
-    rng = random.Random(3)
-    for _ in range(200):
-        lengths = [rng.randrange(1, 5000) for _ in range(rng.randrange(1, 30))]
-        raw = sum(lengths)
-        stored = rng.randrange(1, raw + 200)
-        shares = block_shares(lengths, stored, raw)
-        assert sum(shares) == stored
-        assert all(share >= 0 for share in shares)
-        assert all(abs(s - stored * n / raw) < 1 for s, n in zip(shares, lengths, strict=True))
 
 
 def test_a_frame_of_another_length_is_damage() -> None:

@@ -7,11 +7,14 @@ import random
 import shutil
 import sqlite3
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import view
+from snapfs.catalog.places import places
+from snapfs.catalog.streams import each_child
 from snapfs.create import CreateOptions, create
 from snapfs.delete import DeleteOptions, delete, remove_root
 from snapfs.model.snapshot import NewRoot, Snapshot
@@ -26,6 +29,7 @@ from snapfs.repository.edits import (
 )
 from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository, repository_at
+from snapfs.tree.state import walk
 from snapfs.verify import VerifyOptions, VerifyResult, verify
 
 COMMAND = (b"snapfs", b"test")
@@ -120,9 +124,12 @@ class Store:
                 for snapshot in repository.snapshots(root.id):
                     top = view.inode(catalog, row[0], snapshot.id)
                     assert top is not None
-                    entries = [(b"", top), *view.walk(catalog, top, snapshot.id)]
+                    entries = [
+                        (b"", top),
+                        *walk(partial(each_child, catalog, at=snapshot.id), top.inode, b""),
+                    ]
                     found[snapshot.name] = [
-                        (path, entry[1:13], view.places(catalog, entry.content))
+                        (path, entry[1:13], list(places(catalog, entry.content)))
                         for path, entry in entries
                     ]
         return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from typing import NamedTuple
 
 from snapfs.errors import SnapfsError
@@ -92,14 +91,6 @@ class Output:
             raise SnapfsError(
                 f"standard output: {error.strerror}", subject="standard output"
             ) from error
-
-    def same_file_as(self, path: bytes) -> bool:
-        """Whether output goes into the file at ``path``."""
-        try:
-            there, here = os.stat(path), os.fstat(self._descriptor)
-        except OSError:
-            return False
-        return stat.S_ISREG(here.st_mode) and os.path.samestat(there, here)
 
 
 class Messages:
