@@ -7,13 +7,10 @@ children are. What a walk that goes ahead of the reading leaves behind is done a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
 
 from snapfs.blocks.treedigest import tree_digest
-from snapfs.catalog.stage import DirRow, Stage, TreeRow
-from snapfs.model.kinds import Kind
+from snapfs.catalog.stage import DirRow, Stage
 
-_DIR = int(Kind.DIR)
 _BATCH = 4096
 _MOST_WAITING = 64 * 1024
 """Directories remembered while they wait; beyond, all are looked up at the end."""
@@ -55,22 +52,12 @@ class TreeDigests:
         self._flush()
 
     def _digest(self, directory: DirRow) -> None:
-        rows = self._stage.children(directory)
-        digest = tree_digest(self._completed(rows))
+        digest = tree_digest(self._stage.children(directory, self._made))
         self._done = directory.post
         self._made[directory.seq] = digest
         self._rows.append((digest, directory.fingerprint, directory.seq))
         if len(self._rows) >= _BATCH:
             self._flush()
-
-    def _completed(self, rows: Iterable[TreeRow]) -> Iterator[TreeRow]:
-        """The children, with the digests that are not in the tables yet."""
-        made = self._made
-        for row in rows:
-            if row[1] == _DIR and row[14] in made:
-                yield (*row[:12], made[row[14]], row[13], row[14])
-            else:
-                yield row
 
     def _flush(self) -> None:
         if self._rows:

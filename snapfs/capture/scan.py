@@ -309,7 +309,7 @@ class Scanner:
     def _merge(self, frame: Frame, seen: Iterable[tuple[bytes, os.stat_result]]) -> None:
         """Walk the live names and the head's side by side."""
         parent = frame.key
-        rows = iter(self.catalog.execute(sql.SCAN_CHILDREN, {"parent": parent}).fetchall())
+        rows = self._head_rows(parent)
         old = next(rows, None)
         same_file = self._comparison.same_file
         below: list[tuple[Any, ...]] = []
@@ -360,6 +360,17 @@ class Scanner:
         frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
+
+    def _head_rows(self, parent: int) -> Iterator[Any]:
+        """Rows of ``SCAN_CHILDREN``; of a large directory some at a time."""
+        after = b""
+        while True:
+            params = {"parent": parent, "after": after, "most": SLICE}
+            rows = self.catalog.execute(sql.SCAN_CHILDREN, params).fetchall()
+            yield from rows
+            if len(rows) < SLICE:
+                return
+            after = rows[-1][0]
 
     def _check_own(self, frame: Frame) -> None:
         """Whether the attributes of a known directory itself have changed."""

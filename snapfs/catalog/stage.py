@@ -13,18 +13,25 @@ read before it was staged and the journal's row of it is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.model.extents import pack_digest_extents
+from snapfs.model.kinds import Kind
 from snapfs.model.toread import ToRead
 
 KEPT_ATTR = 1 << 40
 """Local attribute ids from here on are the catalog's own, plus this."""
 
 TreeRow = tuple[Any, ...]
+
+_DIR = int(Kind.DIR)
+_MERGED = 1024
+"""Children of a directory that are merged at once."""
 
 
 class ScanRow(NamedTuple):
@@ -356,15 +363,17 @@ class Stage:
         """Staged directories, children before parents, from place ``after`` in that order on."""
         return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS, {"after": after})))
 
-    def children(self, directory: DirRow) -> Iterator[TreeRow]:
-        """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq."""
+    def children(self, directory: DirRow, made: Mapping[int, bytes]) -> Iterator[TreeRow]:
+        """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq.
+
+        ``made`` are tree digests of staged directories, by seq, that are not in the table yet.
+        """
         db = self.catalog
         if self.first:
-            return iter(
-                db.execute(sql.STAGE_CHILDREN, {"low": directory.low, "high": directory.high})
-            )
+            between = {"low": directory.low, "high": directory.high}
+            return _completed(db.execute(sql.STAGE_CHILDREN, between), made)
         parent = {"parent": directory.inode if directory.inode > 0 else -directory.seq}
-        moved = db.execute(sql.STAGE_CHILDREN_MOVED, parent)
+        moved = _completed(db.execute(sql.STAGE_CHILDREN_MOVED, parent), made)
         if directory.inode <= 0:
             return (row for row in moved if row[1] is not None)
         if self._has_links is None:
@@ -385,17 +394,29 @@ class Stage:
         return int(self.catalog.value(sql.COUNT_OLD_BYTES))
 
 
-def _children(kept: Iterator[TreeRow], staged: Iterator[TreeRow]) -> Iterator[TreeRow]:
+def _completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[TreeRow]:
+    for row in rows:
+        if row[1] == _DIR and row[14] in made:
+            yield (*row[:12], made[row[14]], row[13], row[14])
+        else:
+            yield row
+
+
+def _children(kept: sqlite3.Cursor, staged: Iterator[TreeRow]) -> Iterator[TreeRow]:
     """Merge what the head has in a directory with what is staged of it, both by name."""
     new = next(staged, None)
-    for row in kept:
-        name = row[0]
-        while new is not None and new[0] < name:
-            if new[1] is not None:
-                yield new
-            new = next(staged, None)
-        if new is None or new[0] != name:
-            yield row
+    while rows := kept.fetchmany(_MERGED):
+        last = rows[-1][0]
+        if new is not None and new[0] <= last:
+            merged = {row[0]: row for row in rows}
+            while new is not None and new[0] <= last:
+                if new[1] is not None:
+                    merged[new[0]] = new
+                else:
+                    merged.pop(new[0], None)
+                new = next(staged, None)
+            rows = sorted(merged.values(), key=itemgetter(0))
+        yield from rows
     while new is not None:
         if new[1] is not None:
             yield new

@@ -276,8 +276,9 @@ ALL: dict[str, Any] = {
     .select_from(
         dirent.join(inode, inode.c.id == dirent.c.inode_id).join(attr, attr.c.id == inode.c.attr_id)
     )
-    .where(dirent.c.parent_id == p("parent"))
-    .order_by(dirent.c.name),
+    .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name > p("after")))
+    .order_by(dirent.c.name)
+    .limit(p("most")),
     "SCAN_DIR": select(dirent.c.inode_id, inode.c.fingerprint, inode.c.state)
     .select_from(dirent.join(inode, inode.c.id == dirent.c.inode_id))
     .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))),
