@@ -53,6 +53,14 @@ def target(workspace: Path) -> Path:
 
 
 @pytest.fixture
+def never_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within this process no file is read again only because its times are young."""
+    for module in ("comparison", "newdirectory"):
+        monkeypatch.setattr(f"snapfs.capture.{module}.RACY_CTIME_NS", 0)
+        monkeypatch.setattr(f"snapfs.capture.{module}.RACY_MTIME_NS", 0)
+
+
+@pytest.fixture
 def user(workspace: Path) -> User:
     """An ordinary user without an account."""
     need_root()

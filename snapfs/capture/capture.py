@@ -81,6 +81,7 @@ def capture(
                 old_dev=totals.old_root_dev,
                 new_dev=totals.root_dev,
                 next_seq=totals.next_seq,
+                read_all=options.checksum,
             )
             progress.phase("storing", entries=totals.to_read, total_bytes=totals.to_read_bytes)
             intake.read_all()

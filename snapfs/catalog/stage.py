@@ -288,10 +288,13 @@ class Stage:
 
     # --- settling ------------------------------------------------------------------------------
 
-    def settle(self, root_id: int, *, old_dev: int, new_dev: int, next_seq: int) -> None:
+    def settle(
+        self, root_id: int, *, old_dev: int, new_dev: int, next_seq: int, read_all: bool
+    ) -> None:
         """Give every observed name its inode and list what is gone.
 
-        ``old_dev`` is the device number of the root in the head, ``new_dev`` the one of today.
+        ``old_dev`` is the device number of the root in the head, ``new_dev`` the one of today. With
+        ``read_all`` no file is spared the reading because its stat fields are equal.
         """
         db = self.catalog
         with db.scratch():
@@ -327,7 +330,7 @@ class Stage:
                 sql.SETTLE_FRESH,
                 sql.SETTLE_SECONDARY,
                 sql.SETTLE_NAMES,
-                sql.SETTLE_UNREAD,
+                *(() if read_all else (sql.SETTLE_UNREAD,)),
                 sql.LOST_KEEP_UNREAD,
             ):
                 db.execute(statement)

@@ -17,6 +17,8 @@ from tests.harness.filesystems import mounted
 from tests.harness.inprocess import InProcess
 from tests.harness.trees import assert_same, build, mutate, survey
 
+pytestmark = pytest.mark.usefixtures("never_young")
+
 Ready = Callable[[Scouting], None]
 
 
@@ -72,14 +74,6 @@ def three(tree: Path) -> Path:
 def take(snapfs: InProcess, tree: Path) -> str:
     """A snapshot, as if nothing of the tree had changed within its clock's grain."""
     return snapfs("create", tree).errors
-
-
-@pytest.fixture(autouse=True)
-def never_young(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is seconds old vouches for nothing, and tests do not wait for it to age."""
-    for module in ("comparison", "newdirectory"):
-        monkeypatch.setattr(f"snapfs.capture.{module}.RACY_CTIME_NS", 0)
-        monkeypatch.setattr(f"snapfs.capture.{module}.RACY_MTIME_NS", 0)
 
 
 def test_a_history(workspace: Path, tree: Path, seen: list[Scouting]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases.test_content import packs_bytes
+from tests.harness.inprocess import InProcess
 from tests.harness.output import changes
 from tests.harness.program import Program
 from tests.harness.trees import CHANGING, State, assert_same, build, mutate, survey
@@ -128,13 +129,14 @@ def test_case_36_a_directory_becomes_a_symlink_and_comes_back(
 def test_case_62_diff_names_what_compare_names(case: str, snapfs: Program, workspace: Path) -> None:
     source = build(workspace / "source", case)
     states = [survey(source)]
+    run = InProcess(snapfs.repository)
     snapfs.create(source, "s0")
     for step in range(1, 6):
         mutate(source, step)
         states.append(survey(source))
         snapfs.create(source, f"s{step}")
     for (a, before), (b, after) in pairwise(enumerate(states)):
-        told = changes(snapfs("diff", f"s{a}", f"s{b}", "--json", "--all", ok=(0,)))
+        told = changes(run("diff", f"s{a}", f"s{b}", "--json", "--all", ok=(0,)))
         moved = {path for letter, path, _ in told if letter == "R"}
         removed_or_moved = before.facts.keys() - after.facts.keys()
         appeared = after.facts.keys() - before.facts.keys()
@@ -154,10 +156,10 @@ def test_case_62_diff_names_what_compare_names(case: str, snapfs: Program, works
                 "only links may add to it"
             )
             assert differing <= modified
-        assert snapfs("diff", f"s{a}", f"s{a}", "--exit-code").out == b""
-        changed = snapfs("diff", f"s{a}", f"s{b}", "--exit-code", ok=(0, 1))
+        assert run("diff", f"s{a}", f"s{a}", "--exit-code").out == b""
+        changed = run("diff", f"s{a}", f"s{b}", "--exit-code", ok=(0, 1))
         assert changed.code == (1 if changed.out else 0)
-    limited = snapfs("diff", "s0", "s5", "no-such-name", cwd=source, ok=None)
+    limited = run("diff", "s0", "s5", "no-such-name", cwd=source, ok=None)
     assert limited.out == b""
 
 

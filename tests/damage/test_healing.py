@@ -59,7 +59,7 @@ def stop_at(patch: pytest.MonkeyPatch, point: str) -> None:
 @pytest.mark.parametrize("workers", [False, True])
 @pytest.mark.parametrize("how", DAMAGES)
 def test_checksum_heals(
-    how: str, workers: bool, store: Store, monkeypatch: pytest.MonkeyPatch
+    how: str, workers: bool, never_young: None, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if workers:
         monkeypatch.setattr(capture_store, "INLINE_FILES", 0)
