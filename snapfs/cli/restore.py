@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
@@ -15,16 +16,23 @@ from snapfs.cli.frame.states import States, reference_or_usage
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
-from snapfs.cli.render.restored import NoticingOwners, plan_lines, print_plan, print_restored
+from snapfs.cli.render.restored import (
+    NoticingOwners,
+    plan_lines,
+    print_plan,
+    print_restored,
+    say_way_back,
+)
 from snapfs.errors import Exit, UsageError
 from snapfs.model.reference import Reference
-from snapfs.model.snapshot import StoredSide
+from snapfs.model.snapshot import Snapshot, StoredSide
 from snapfs.repository.opened import Repository
 from snapfs.restore import (
     Overwrite,
     OwnerRule,
     RestoreOptions,
     RestorePlan,
+    RestoreResult,
     plan_restore,
     restore,
 )
@@ -66,6 +74,16 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.to is not None and arguments.in_place:
         raise UsageError("restore: --to and --in-place exclude each other")
+    if arguments.to == "":
+        raise UsageError(
+            "restore: --to names no directory",
+            subject="--to",
+            hint="--to . means the one I stand in",
+        )
+    if arguments.include and arguments.delete:
+        raise UsageError(
+            "restore: --include and --delete exclude each other: what is not picked is left alone"
+        )
     if arguments.to is None and not arguments.in_place:
         raise UsageError(
             "restore wants a place: --to DIR beside, or --in-place over what is there",
@@ -86,14 +104,30 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 return Exit.DONE
             if not arguments.yes:
                 _ask(invocation, repository, stored, options)
-            with invocation.progress() as progress:
-                noticing = NoticingOwners(progress)
-                result = restore(
-                    repository, stored.root, stored.snapshot, options, progress=noticing
-                )
-        hints = noticing.hints()
+            result, hints = _restore(invocation, repository, stored, options)
         print_restored(invocation, repository, stored.root, options, result, hints=hints)
     return Exit.PARTIAL if result.problems else Exit.DONE
+
+
+def _restore(
+    invocation: Invocation, repository: Repository, stored: StoredSide, options: RestoreOptions
+) -> tuple[RestoreResult, Sequence[str]]:
+    """Do it; whatever ends it in the middle, the way back or the way on is told."""
+    safety: list[Snapshot] = []
+    try:
+        with invocation.progress() as progress:
+            noticing = NoticingOwners(progress)
+            result = restore(
+                repository, stored.root, stored.snapshot, options,
+                progress=noticing, on_safety=safety.append,
+            )  # fmt: skip
+    except BaseException as error:
+        if safety:
+            say_way_back(invocation, repository, stored.root, options, safety[0])
+        elif isinstance(error, KeyboardInterrupt) and options.to is not None:
+            invocation.say("interrupted; with --overwrite if-changed it goes on where it stopped")
+        raise
+    return result, noticing.hints()
 
 
 def _plan(
@@ -160,9 +194,11 @@ COMMAND = Command(
 Brings back what a snapshot holds: all of it, or PATH. With `--to` a directory's content lands in DIR and a
 file as DIR/NAME; with several paths each keeps its path from the root. A DIR that holds anything needs
 `--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted. With `--delete` it asks
-before it deletes anything in DIR, since no snapshot holds that.
+before it deletes anything in DIR, since no snapshot holds that. `--include` picks what is touched at all, so
+that nothing can be deleted with it.
 
-With `--in-place` the root itself is brought back, or PATH in it. It asks first and says how many entries
+With `--in-place` the root itself is brought back, or PATH in it. A PATH that the snapshot does not have
+is deleted with `--delete`, and an error without. It asks first and says how many entries
 it would create, overwrite, delete (with `--delete`) and leave alone. What was excluded when the snapshot
 was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
 before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the

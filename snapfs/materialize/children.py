@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import unicodedata
+from collections.abc import Iterable
 
 from snapfs.materialize.directories import Directories
 from snapfs.materialize.files import Files
@@ -53,8 +54,12 @@ class Children:
                 self._settle(level, fd, entry, listed=level.names.take(entry.name))
             elif level.names is not None:
                 level.names.take(entry.name)
-        if self._run.options.delete and directory.part is Part.WHOLE and not level.spared:
-            self._delete_rest(level, fd)
+        if self._run.options.delete and not level.spared:
+            if directory.part is Part.WHOLE:
+                assert level.names is not None
+                self._delete(level, fd, level.names.untaken())
+            else:
+                self._delete(level, fd, directory.gone)
         level.names = None
 
     def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:
@@ -236,9 +241,8 @@ class Children:
         what = "could not be read when the snapshot was taken"
         self._run.problem(level.number, entry.name, 0, what)
 
-    def _delete_rest(self, level: Level, fd: int) -> None:
-        assert level.names is not None
-        for name in level.names.untaken():
+    def _delete(self, level: Level, fd: int, names: Iterable[bytes]) -> None:
+        for name in names:
             try:
                 found = os.stat(name, dir_fd=fd, follow_symlinks=False)
             except OSError:

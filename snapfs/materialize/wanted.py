@@ -39,6 +39,8 @@ class WantedDir(NamedTuple):
     entry: Entry
     children: Iterable[Entry]
     part: Part = Part.WHOLE
+    gone: Sequence[bytes] = ()
+    """Names, none of a child, that are to go from a directory on the way (`MaterializeOptions.delete`)."""
 
 
 class Same(IntEnum):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from snapfs import faults
 from snapfs.catalog import rows, streams
 from snapfs.catalog.places import Place, places, places_of
+from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import DamageError, NotFoundError, SnapfsError, UsageError
 from snapfs.fs.rules import Rules
 from snapfs.materialize import owners
@@ -75,8 +76,9 @@ def restore(
     options: RestoreOptions,
     *,
     progress: Progress,
+    on_safety: Callable[[Snapshot], None] = lambda _: None,
 ) -> RestoreResult:
-    """Write a snapshot, or a part of it.
+    """Write a snapshot, or a part of it. ``on_safety`` is told of the safety snapshot once it is there.
 
     Raises UsageError (no target, target not empty), NotFoundError (no such path), StorageFullError,
     SnapfsError if the safety snapshot cannot be complete: then nothing was changed.
@@ -87,7 +89,9 @@ def restore(
         note.silent = not options.in_place or options.dry_run
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
+            _check_paths(repository, root, snapshot, options, target, progress)
             safety = take_safety(repository, root, snapshot, options, progress=progress)
+            on_safety(safety)
             faults.point("restore.safety-taken")
         done = _write(repository, root, snapshot, options, progress=progress)
         note.exit = 3 if done.problems else 0
@@ -142,16 +146,12 @@ def _write(
     with ExitStack() as stack:
         stack.enter_context(repository.locks.hold(GC, exclusive=False))
         stack.enter_context(catalog.read())
-        row = rows.root(catalog, root.id)
-        kept = rows.snapshot_row(catalog, snapshot.id)
-        if row is None or row.inode_id is None or kept is None:
-            raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-        at = None if row.head_id == snapshot.id else snapshot.id
+        inode, at, kept = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)
-        selection = Selection(catalog, row.inode_id, at, chosen, progress=progress)
+        selection = Selection(catalog, inode, at, chosen, progress=progress)
         known = KnownFiles(repository, at, in_place=options.in_place)
         selection.on_directory = known.enter
-        wanted = _wanted(selection, snapshot, options)
+        wanted = _wanted(selection, snapshot, options, target)
         first = next(wanted, None)
         if first is None:
             raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
@@ -183,6 +183,35 @@ def _write(
         )
 
 
+def _check_paths(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    target: bytes,
+    progress: Progress,
+) -> None:
+    """NotFoundError for a mistyped path, before a safety snapshot is taken for nothing."""
+    catalog = repository.catalog
+    with catalog.read():
+        inode, at, _ = _place(repository, root, snapshot)
+        chosen = Filter(options.include, options.exclude)
+        selection = Selection(catalog, inode, at, chosen, progress=progress)
+        if next(_wanted(selection, snapshot, options, target), None) is None:
+            raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
+
+
+def _place(
+    repository: Repository, root: Root, snapshot: Snapshot
+) -> tuple[int, int | None, SnapshotRow]:
+    """The root's inode, where to read the snapshot, and its row. NotFoundError if it is gone."""
+    row = rows.root(repository.catalog, root.id)
+    kept = rows.snapshot_row(repository.catalog, snapshot.id)
+    if row is None or row.inode_id is None or kept is None:
+        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    return row.inode_id, None if row.head_id == snapshot.id else snapshot.id, kept
+
+
 def _policy(options: RestoreOptions) -> Overwrite:
     if options.overwrite is not None:
         return options.overwrite
@@ -195,12 +224,19 @@ def _keeps(options: RestoreOptions) -> bool:
 
 
 def _wanted(
-    selection: Selection, snapshot: Snapshot, options: RestoreOptions
+    selection: Selection, snapshot: Snapshot, options: RestoreOptions, target: bytes
 ) -> Iterator[WantedDir]:
     if not options.paths:
         return selection.content_of(b"", snapshot.name)
     if _keeps(options):
-        return selection.at_paths(options.paths, snapshot.name, in_root=options.in_place)
+        return selection.at_paths(
+            options.paths,
+            snapshot.name,
+            in_root=options.in_place,
+            may_go=lambda path: (
+                options.in_place and options.delete and os.path.lexists(os.path.join(target, path))
+            ),
+        )
     return selection.content_of(options.paths[0], snapshot.name)
 
 

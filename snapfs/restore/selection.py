@@ -7,7 +7,7 @@ has of it: SQLite's own check misses half of all flipped bits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from snapfs.blocks.treedigest import ChildTuple, tree_digest
@@ -94,7 +94,7 @@ class Selection:
 
     def find(self, path: bytes, where: str) -> Entry:
         """The entry at a path from the root; raises NotFoundError."""
-        entry = view.lookup(self._catalog, self._root, path, self._at)
+        entry = self._lookup(path)
         if entry is None:
             name = os.fsdecode(path)
             raise NotFoundError(
@@ -114,28 +114,48 @@ class Selection:
         yield WantedDir(0, self._plain(path), [entry._replace(name=path.rpartition(b"/")[2])],
                         Part.HOLDER)  # fmt: skip
 
-    def at_paths(self, paths: Sequence[bytes], where: str, *, in_root: bool) -> Iterator[WantedDir]:
+    def at_paths(
+        self,
+        paths: Sequence[bytes],
+        where: str,
+        *,
+        in_root: bool,
+        may_go: Callable[[bytes], bool] = lambda _: False,
+    ) -> Iterator[WantedDir]:
         """Several paths, each below the target as it is below the root.
 
         ``in_root``: the target is the root itself, so that directories on the way are its own.
+        ``may_go`` says of a path that the snapshot does not have that it is to be deleted.
         """
         tops = _outermost(paths)
         if b"" in tops:
             yield from self.content_of(b"", where)
             return
+        gone = {path for path in tops if self._is_gone(path, may_go)}
         for path in tops:
-            self.find(path, where)
-        yield from self._way(b"", tops, 0, in_root)
+            if path not in gone:
+                self.find(path, where)
+        yield from self._way(b"", tops, 0, in_root, gone)
+
+    def _is_gone(self, path: bytes, may_go: Callable[[bytes], bool]) -> bool:
+        """Whether the snapshot has the directory of a path and not the path, and it is to be deleted."""
+        above = self._lookup(path.rpartition(b"/")[0])
+        if above is None or above.kind != Kind.DIR or self._lookup(path) is not None:
+            return False
+        return may_go(path)
+
+    def _lookup(self, path: bytes) -> Entry | None:
+        return view.lookup(self._catalog, self._root, path, self._at)
 
     def _plain(self, path: bytes) -> Entry:
         """A directory that is only there to hold what is restored."""
         above = path.rpartition(b"/")[0]
-        found = view.lookup(self._catalog, self._root, above, self._at)
+        found = self._lookup(above)
         assert found is not None
         return found
 
     def _way(
-        self, path: bytes, tops: Sequence[bytes], depth: int, in_root: bool
+        self, path: bytes, tops: Sequence[bytes], depth: int, in_root: bool, gone: Container[bytes]
     ) -> Iterator[WantedDir]:
         """A directory that only leads to what is wanted, and what is wanted below it."""
         # No recursion over the depth of the tree: a stack of (path, tops below it, depth).
@@ -147,8 +167,12 @@ class Selection:
             children = []
             inner: list[tuple[bytes, list[bytes], int]] = []
             whole: list[tuple[Entry, bytes]] = []
+            going = []
             for name in names:
                 child_path = join(here, name)
+                if child_path in gone:
+                    going.append(name)
+                    continue
                 child = self.find(child_path, "snapshot")._replace(name=name)
                 children.append(child)
                 if child_path in below:
@@ -162,7 +186,7 @@ class Selection:
                         )
                     )
             part = Part.HOLDER if level == 0 and not in_root else Part.WAY
-            yield WantedDir(level, entry, children, part)
+            yield WantedDir(level, entry, children, part, going)
             for child, child_path in whole:
                 if child.kind == Kind.DIR:
                     self._prepare(child, child_path)

@@ -10,6 +10,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import standard_place
 from snapfs.cli.render.text import Named, reference
+from snapfs.model.kinds import Kind
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.model.units import format_count, format_duration, format_size
@@ -85,11 +86,7 @@ def print_restored(
     """The summary on stderr, then the command that undoes it on stdout, as the last line."""
     undo = None
     if result.safety is not None:
-        side = StoredSide(root, result.safety)
-        there = all(stat_path(repository, side, path) is not None for path in options.paths)
-        undo = undo_command(
-            invocation, repository.path, root, result.safety, options.paths, all_there=there
-        )
+        undo = undo_command(invocation, repository, root, result.safety, options.paths)
     if invocation.json:
         named = Named(reference(root, result.snapshot), root.label)
         invocation.emit("restore/1", named, result, Undo(undo))
@@ -104,28 +101,50 @@ def print_restored(
         invocation.out.line(undo)
 
 
+def say_way_back(
+    invocation: Invocation,
+    repository: Repository,
+    root: Root,
+    options: RestoreOptions,
+    safety: Snapshot,
+) -> None:
+    """On stderr: a restore ended in the middle; where the state before it is."""
+    invocation.say(f"not all was restored; the state before is {reference(root, safety)}")
+    undo = undo_command(invocation, repository, root, safety, options.paths)
+    invocation.say(f"To go back to it: {undo}")
+
+
 def undo_command(
     invocation: Invocation,
-    repository: bytes,
+    repository: Repository,
     root: Root,
     safety: Snapshot,
-    paths: tuple[bytes, ...],
-    *,
-    all_there: bool,
+    restored: tuple[bytes, ...],
 ) -> str:
     """A command line that brings back the state that the safety snapshot holds."""
     place = encode(reference(root, safety))
     words = [b"snapfs"]
-    if repository != standard_place(invocation):
-        words += [b"-r", repository]
+    if repository.path != standard_place(invocation):
+        words += [b"-r", repository.path]
     words += [b"restore"]
-    if not all_there:
-        words += [place]  # what was not there goes with all that the root did not have
-    elif len(paths) == 1 and paths[0]:
+    side = StoredSide(root, safety)
+    paths = tuple(dict.fromkeys(_changed_at(repository, side, path) for path in restored))
+    if len(paths) == 1 and paths[0]:
         words += [place + b":" + paths[0]]
     else:
         words += [place, *(os.path.join(root.path or b"/", path) for path in paths if path)]
     return " ".join(quote(word) for word in (*words, b"--in-place", b"--delete"))
+
+
+def _changed_at(repository: Repository, side: StoredSide, path: bytes) -> bytes:
+    """The path, or the first name on the way to it that is no directory in the snapshot."""
+    while path:
+        above = path.rpartition(b"/")[0]
+        holder = stat_path(repository, side, above)
+        if holder is not None and holder.kind == Kind.DIR:
+            return path
+        path = above
+    return path
 
 
 def _summary(root: Root, result: RestoreResult) -> str:
