@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import string
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
@@ -33,6 +34,9 @@ STAGE_TABLES = (
     "STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT", "STAGE_BLOCK",
     "STAGE_CONTENT", "STAGE_FILE", "STAGE_PROBLEM",
 )  # fmt: skip
+
+# Bytes of a path that may stand in a URI as they are.
+_PLAIN = frozenset(b"/._-" + string.ascii_letters.encode() + string.digits.encode())
 
 Params = Sequence[Any] | dict[str, Any]
 
@@ -159,8 +163,7 @@ class Catalog:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         quoted = "".join(
-            chr(byte) if chr(byte).isalnum() or byte in b"/._-" else f"%{byte:02x}"
-            for byte in os.path.abspath(self.path)
+            chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in os.path.abspath(self.path)
         )
         db = sqlite3.connect(
             f"file:{quoted}?mode={mode}",

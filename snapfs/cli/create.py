@@ -21,7 +21,7 @@ from snapfs.cli.render.created import print_created, say_first_words
 from snapfs.create import CreateOptions, create
 from snapfs.errors import Exit, SnapfsError, UsageError
 from snapfs.model.moment import Moment, parse_moment
-from snapfs.model.names import check_name
+from snapfs.model.names import check_name, parse_text
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.model.units import parse_size
 from snapfs.repository.make import make_repository
@@ -39,7 +39,12 @@ class Arguments(Changing):
         about="name of the snapshot (default: sYYYYMMDD-HHMMSS.mmm, UTC)",
     )  # fmt: skip
     message: str = option(
-        "-m", "--message", metavar="TEXT", default="", about="a note to keep with it"
+        "-m",
+        "--message",
+        metavar="TEXT",
+        default="",
+        parse=parse_text,
+        about="a note to keep with it",
     )
     tags: tuple[str, ...] = option(
         "--tag", metavar="TAG", many=True, parse=check_name, about="a tag; may be repeated"
@@ -90,6 +95,7 @@ class Arguments(Changing):
     host: str | None = option(
         "--host",
         metavar="HOST",
+        parse=parse_text,
         setting=True,
         about="host the root belongs to (default: this machine's id)",
     )

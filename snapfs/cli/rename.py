@@ -12,7 +12,7 @@ from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_write
 from snapfs.cli.render.changed import print_changed
 from snapfs.errors import Exit, UsageError
-from snapfs.model.names import check_name
+from snapfs.model.names import check_name, parse_text
 from snapfs.repository.edits import rename_snapshot
 
 
@@ -20,7 +20,9 @@ from snapfs.repository.edits import rename_snapshot
 class Arguments(Changing):
     snapshot: str = argument("OLD", required=True, completes="snapshot", about="the snapshot")
     name: str | None = argument("[NEW]", parse=check_name, about="its new name")
-    message: str | None = option("-m", "--message", metavar="TEXT", about="its new message")
+    message: str | None = option(
+        "-m", "--message", metavar="TEXT", parse=parse_text, about="its new message"
+    )
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:

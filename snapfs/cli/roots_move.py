@@ -14,6 +14,7 @@ from snapfs.cli.frame.where import open_to_write
 from snapfs.cli.render.roots import print_root
 from snapfs.errors import Exit, NotFoundError
 from snapfs.fs.machine import host_id
+from snapfs.model.names import parse_text
 from snapfs.model.quote import quote_text
 from snapfs.repository.edits import move_root
 
@@ -23,7 +24,11 @@ class Arguments(Changing):
     old: str = argument("ROOT", required=True, completes="root", about="label or path of the root")
     directory: str = argument("DIR", required=True, completes="directory", about="where it is now")
     host: str | None = option(
-        "--host", metavar="HOST", setting=True, about="host it is on (default: this machine's id)"
+        "--host",
+        metavar="HOST",
+        parse=parse_text,
+        setting=True,
+        about="host it is on (default: this machine's id)",
     )
     nested: bool = flag("--nested", about="also to a directory inside or around another root")
 

@@ -38,6 +38,17 @@ def check_name(text: str) -> str:
     )
 
 
+def parse_text(text: str) -> str:
+    """Text for people, as it is; ValueError with a full sentence if it is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{text!r} is not UTF-8; a terminal set to another encoding does that"
+        ) from None
+    return text
+
+
 def default_snapshot_name(created_ns: int) -> str:
     """``sYYYYMMDD-HHMMSS.mmm`` in UTC, as HDFS names its snapshots."""
     seconds, nanoseconds = divmod(created_ns, NS)
