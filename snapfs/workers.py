@@ -32,6 +32,16 @@ _PATIENCE_S = 10.0
 """How long an ended worker may take to go."""
 
 
+def _start(*args: Any, **options: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(*args, **options)
+    except OSError as error:
+        raise SnapfsError(
+            f"a worker process cannot be started: {error.strerror}",
+            hint="allow more processes (ulimit -u) or memory",
+        ) from error
+
+
 class Question(NamedTuple):
     """What a worker wants to know before it goes on; answered with `Worker.answer`."""
 
@@ -46,7 +56,7 @@ class Worker:
         with theirs:
             # -P: the working directory may be the very tree under snapshot and must never be
             # searched for modules.
-            self._process = subprocess.Popen(
+            self._process = _start(
                 [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

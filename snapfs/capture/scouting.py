@@ -36,16 +36,17 @@ class Scouting:
         """As in `Start`."""
         self._found: dict[int, Unchanged] = {}
         self._calls = 0
-        with open(os.memfd_create("snapfs-scout"), "wb") as file:
-            pickle.dump(sound, file, protocol=5)
-            file.flush()
-            fds = root_fd, file.fileno()
-            self._worker: Worker | None = Worker("snapfs.capture.scout", pass_fds=fds)
+        self._worker: Worker | None = None
         try:
+            with open(os.memfd_create("snapfs-scout"), "wb") as file:
+                pickle.dump(sound, file, protocol=5)
+                file.flush()
+                fds = root_fd, file.fileno()
+                self._worker = Worker("snapfs.capture.scout", pass_fds=fds)
             self._worker.send(Start(root_fd, root_inode, rules_digest, skip, fds[1]))
             for _ in range(_UNDER_WAY):
                 self._worker.send(None)
-        except SnapfsError:
+        except (SnapfsError, OSError):
             self.close()
 
     def unchanged(self, inode: int) -> Unchanged | None:

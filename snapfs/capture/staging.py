@@ -114,8 +114,15 @@ class Staging:
                     target = os.readlink(name, dir_fd=fd)
                 xattr = read_xattrs(proc_child(fd, name))
             except OSError as error:
-                if error.errno not in (errno.ENOENT, errno.EINVAL):
-                    self.problem(join(stack.path(), name), error.errno or 0, "cannot be read")
+                if error.errno == errno.ENOENT:
+                    if inode is not None and known is not None:
+                        self.lose(parent, known)
+                    return RACY  # it is not there
+                path = join(stack.path(), name)
+                if error.errno == errno.EINVAL:
+                    self.problem(path, 0, "became something else while it was read")
+                else:
+                    self.problem(path, error.errno or 0, "cannot be read")
                 state = UNREAD
             attr = self._stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, xattr)
         self._rows.append((

@@ -60,7 +60,11 @@ def _bad_values(source: Any) -> Any:
         and_(source.c.kind != FILE, source.c.content_id.is_not(None)),
         and_(source.c.kind != FILE, source.c.size != 0),
         and_(source.c.kind == DIR, func.coalesce(func.length(source.c.tree_digest), 0) != 32),
-        and_(source.c.kind == int(Kind.SYMLINK), source.c.target.is_(None)),
+        and_(
+            source.c.kind == int(Kind.SYMLINK),
+            source.c.state != UNREAD,
+            source.c.target.is_(None),
+        ),
     )
 
 

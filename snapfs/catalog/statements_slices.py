@@ -19,7 +19,10 @@ def _children_after_head(*, digests: bool = False) -> Any:
 
 
 def _children_after_at(*, digests: bool = False) -> Any:
-    """The same at ``:at``, of the names up to ``:until``."""
+    """The same at ``:at``, of all names up to ``:until``.
+
+    No count ends them: one of which a part is lost would be missing from it.
+    """
     within, within_diff = (
         and_(
             table.c.parent_id == p("parent"),
@@ -28,8 +31,21 @@ def _children_after_at(*, digests: bool = False) -> Any:
         )
         for table in (dirent, dirent_diff)
     )
-    first = names_at(within, within_diff, p("at")).order_by("name").limit(p("most")).cte("names")
-    return entries_at(first, p("at"), digests=digests).order_by("name")
+    names = names_at(within, within_diff, p("at")).cte("names")
+    return entries_at(names, p("at"), digests=digests).order_by("name")
+
+
+def _name_ahead() -> Any:
+    """The name that is ``:most`` after the first one after ``:after``, of all times."""
+    both = union(
+        *(
+            select(table.c.name).where(
+                and_(table.c.parent_id == p("parent"), table.c.name > p("after"))
+            )
+            for table in (dirent, dirent_diff)
+        )
+    )
+    return both.order_by("name").limit(1).offset(p("most"))
 
 
 def _names_counted_at(inode_id: Any) -> Any:
@@ -71,12 +87,7 @@ ALL: dict[str, Any] = {
     "CHILDREN_AFTER_AT": _children_after_at(),
     "GUARDED_AFTER_HEAD": _children_after_head(digests=True),
     "GUARDED_AFTER_AT": _children_after_at(digests=True),
-    # A name of the head that far ahead: how much of a directory's history is one slice.
-    "NAME_AHEAD": select(dirent.c.name)
-    .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name > p("after")))
-    .order_by(dirent.c.name)
-    .limit(1)
-    .offset(p("most")),
+    "NAME_AHEAD": _name_ahead(),
     "NAMED_HEAD": _named(at=False),
     "NAMED_AT": _named(at=True),
     # What the stage changes in a directory (`catalog.statements_overlay`).

@@ -56,20 +56,13 @@ def _rows(
             if len(rows) < most:
                 return
             after = rows[-1][0]
-    until = _BEYOND
-    while True:
-        within = {"parent": parent, "at": at, "after": after, "until": until, "most": most}
-        rows = catalog.execute(old, within).fetchall()
-        yield from rows
-        if len(rows) == most:
-            after = rows[-1][0]
-        elif until == _BEYOND:
-            return
-        else:
-            after = until
-        # Diff rows that say nothing of ``at`` may be many: each slice looks at its own part of them.
+    until = b""
+    while until != _BEYOND:
         ahead = {"parent": parent, "after": after, "most": most}
         until = catalog.value(sql.NAME_AHEAD, ahead) or _BEYOND
+        within = {"parent": parent, "at": at, "after": after, "until": until}
+        yield from catalog.execute(old, within).fetchall()
+        after = until
 
 
 def named(catalog: Catalog, parent: int, name: bytes, at: int | None) -> int | None:

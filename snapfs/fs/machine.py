@@ -14,13 +14,13 @@ def host_id() -> str:
     """32 hexadecimal digits that stay the same over reboots: the machine id (machine-id(5)).
 
     Where there is none (containers, rescue systems) they are made from the host name, so that the same
-    name gives the same root again.
+    name gives the same root again. OSError (no descriptor left) is no reason to be another machine.
     """
     for path in _ID_FILES:
         try:
             with open(path, encoding="ascii", errors="replace") as file:
                 text = file.read().strip().lower()
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
             continue
         if len(text) == 32 and all(char in "0123456789abcdef" for char in text):
             return text

@@ -5,11 +5,14 @@ A name is gone through in order of bytes or in the order in which it was put in,
 
 from __future__ import annotations
 
+import errno
 import heapq
 import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import IO
+
+from snapfs.errors import StorageFullError
 
 HELD = 32_768
 """Names that are held; a list is written out when it has more."""
@@ -28,7 +31,19 @@ class NameFile:
             self._file.close()
 
     def write(self, names: list[bytes]) -> list[tuple[int, int]]:
-        """Keep a list; where its pieces are (offset and length)."""
+        """Keep a list; where its pieces are (offset and length). Raises StorageFullError."""
+        try:
+            return self._write(names)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            place = tempfile.gettempdir()
+            raise StorageFullError(
+                f"no space left in the temporary directory {place}", subject=place,
+                hint="TMPDIR names another",
+            ) from error  # fmt: skip
+
+    def _write(self, names: list[bytes]) -> list[tuple[int, int]]:
         if self._file is None:
             self._file = tempfile.TemporaryFile(prefix="snapfs-")  # noqa: SIM115
         pieces = []
@@ -39,6 +54,7 @@ class NameFile:
             self._file.write(data)
             pieces.append((at, len(data)))
             at += len(data)
+        self._file.flush()
         return pieces
 
     def read(self, pieces: Iterable[tuple[int, int]]) -> Iterator[bytes]:

@@ -69,6 +69,9 @@ class Walk:
             self._skip_below = depth
             return
         self._levels.append(level)
+        if directory.doubtful:
+            what = "the catalog is damaged here: run snapfs verify"
+            self._run.problem(level.number, b"", 0, what)
         self._children.go_through(level, self._fd, directory)
         self._run.progress.advance(entries=1)
 
@@ -196,7 +199,8 @@ class Walk:
             level.spared = parent.spared or live.st_dev != parent.device
             if self._mounts and not level.spared:
                 level.spared = run.table.path(number) in self._mounts
-        level.spared = level.spared or directory.entry.state == State.UNREAD
+        unsure = directory.doubtful or directory.entry.state == State.UNREAD
+        level.spared = level.spared or unsure
         differs = False
         if level.governed:
             refused = Refusals()

@@ -41,6 +41,8 @@ class WantedDir(NamedTuple):
     part: Part = Part.WHOLE
     gone: Sequence[bytes] = ()
     """Names, none of a child, that are to go from a directory on the way (`MaterializeOptions.delete`)."""
+    doubtful: bool = False
+    """What is known of it is damaged: there may be more children, so nothing in and below it is deleted."""
 
 
 class Same(IntEnum):

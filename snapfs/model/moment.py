@@ -66,6 +66,10 @@ class Moment(NamedTuple):
         return local_to_utc_ns(civil_s, offset_at)
 
 
+# Whole years whose nanoseconds fit 64 bits, in any zone.
+_FIRST_YEAR, _LAST_YEAR = 1678, 2261
+
+
 def parse_moment(text: str) -> Moment:
     """A moment as ``2026-06-01[THH:MM[:SS[.fff]]][Z|+HH:MM]``; ValueError otherwise."""
     match = _MOMENT.fullmatch(text)
@@ -85,6 +89,8 @@ def parse_moment(text: str) -> Moment:
 def _civil_seconds(text: str, date: tuple[str, str, str], clock: tuple[str, str, str]) -> int:
     year, month, day = map(int, date)
     hour, minute, second = map(int, clock)
+    if not _FIRST_YEAR <= year <= _LAST_YEAR:
+        raise ValueError(f"{text!r}: years go from {_FIRST_YEAR} to {_LAST_YEAR}")
     if not 1 <= month <= 12 or not 1 <= day <= days_in_month(year, month):
         raise ValueError(f"{text!r}: there is no such day")
     if hour > 23 or minute > 59 or second > 60:

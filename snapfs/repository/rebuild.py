@@ -28,7 +28,7 @@ from snapfs.repository.changes import set_tail, tail_of
 from snapfs.repository.config import Config
 from snapfs.repository.dump import dump_record
 from snapfs.repository.identity import restore_config
-from snapfs.repository.journal import Journal, JournalTail
+from snapfs.repository.journal import Journal, JournalTail, Torn
 from snapfs.repository.journalfile import journal_key, read_repository_id
 from snapfs.repository.locks import CATALOG_LOCK, GC, Locks
 from snapfs.repository.lost import mark_lost
@@ -148,8 +148,14 @@ def _rebuild(
         old = sound_tail(folder.file(CATALOG), config.id, beyond=replayed.seq)
         kept = old is not None
         broken = kept or bool(replayed.fault)
+        torn = 0 if broken else _torn_bytes(folder, config, log, replayed)
         if broken:
             progress.note(_what_is_damaged(replayed, kept=kept))
+        elif torn:
+            progress.note(
+                f"the journal ends with {torn} bytes of an unfinished record, after record "
+                f"{replayed.seq}: if no run was killed there, the change it told of is lost"
+            )
         if kept:
             catalog.close()
             catalog = Catalog(folder.file(CATALOG), write=True)
@@ -168,7 +174,7 @@ def _rebuild(
         roots, snapshots, _, _, _, _, blocks = catalog.one(sql.TOTALS)
         result = RebuildResult(
             folder.path, snapshots, roots, blocks, replayed.records, lost.needed,
-            clock.now_ns() - started_ns, int(broken) + bool(lost.needed),
+            clock.now_ns() - started_ns, int(broken or bool(torn)) + bool(lost.needed),
         )  # fmt: skip
         if not kept:
             carry_runs(folder.file(CATALOG), catalog)
@@ -239,6 +245,17 @@ def _what_is_damaged(replayed: _Replayed, *, kept: bool) -> str:
     if replayed.lost:
         return f"{what}; every change after record {replayed.seq} is lost"
     return f"{what}; no change is lost"
+
+
+def _torn_bytes(folder: _Folder, config: Config, log: Journal, replayed: _Replayed) -> int:
+    """Bytes of an unfinished record at the end, unless a sound catalog says that none was announced."""
+    if replayed.tail is None:
+        return 0
+    state = log.verify_tail(replayed.tail)
+    if not isinstance(state, Torn):
+        return 0
+    known = sound_tail(folder.file(CATALOG), config.id, beyond=replayed.seq - 1)
+    return 0 if known is not None else state.torn_bytes
 
 
 def _restart_journal(

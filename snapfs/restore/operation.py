@@ -89,7 +89,7 @@ def restore(
         note.silent = not options.in_place or options.dry_run
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
-            _check_paths(repository, root, snapshot, options, target, progress)
+            _check_paths(repository, root, snapshot, options, target)
             safety = take_safety(repository, root, snapshot, options, progress=progress)
             on_safety(safety)
             faults.point("restore.safety-taken")
@@ -148,7 +148,7 @@ def _write(
         stack.enter_context(catalog.read())
         inode, at, kept = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)
-        selection = Selection(catalog, inode, at, chosen, progress=progress)
+        selection = Selection(catalog, inode, at, chosen)
         known = KnownFiles(repository, at, in_place=options.in_place)
         selection.on_directory = known.enter
         wanted = _wanted(selection, snapshot, options, target)
@@ -189,14 +189,13 @@ def _check_paths(
     snapshot: Snapshot,
     options: RestoreOptions,
     target: bytes,
-    progress: Progress,
 ) -> None:
     """NotFoundError for a mistyped path, before a safety snapshot is taken for nothing."""
     catalog = repository.catalog
     with catalog.read():
         inode, at, _ = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)
-        selection = Selection(catalog, inode, at, chosen, progress=progress)
+        selection = Selection(catalog, inode, at, chosen)
         if next(_wanted(selection, snapshot, options, target), None) is None:
             raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
 

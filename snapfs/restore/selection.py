@@ -7,19 +7,19 @@ has of it: SQLite's own check misses half of all flipped bits.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, islice
 
 from snapfs.blocks.treedigest import ChildTuple, tree_digest
 from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
-from snapfs.errors import NotFoundError
+from snapfs.errors import DamageError, NotFoundError
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import RuleLine, Rules
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
-from snapfs.progress import Problem, Progress
 from snapfs.tree.state import join, walk
 
 HELD = 2048
@@ -81,24 +81,28 @@ class Selection:
         root_inode: int,
         at: int | None,
         chosen: Filter,
-        *,
-        progress: Progress,
     ) -> None:
         self._catalog = catalog
         self._root = root_inode
         self._at = at
         self._filter = chosen
-        self._progress = progress
         self.on_directory: Callable[[Entry], None] | None = None
         self._needed: set[bytes] = set()
 
     def find(self, path: bytes, where: str) -> Entry:
-        """The entry at a path from the root; raises NotFoundError."""
+        """The entry at a path from the root; raises NotFoundError, DamageError."""
         entry = self._lookup(path)
         if entry is None:
             name = os.fsdecode(path)
             raise NotFoundError(
                 f"{where} has no {name!r}", subject=name, hint="snapfs ls shows what it has"
+            )
+        if path and not _is_possible(entry):
+            name = os.fsdecode(path)
+            raise DamageError(
+                f"what the catalog says of {name!r} is damaged",
+                subject=name,
+                hint="run snapfs verify",
             )
         return entry
 
@@ -142,7 +146,8 @@ class Selection:
         above = self._lookup(path.rpartition(b"/")[0])
         if above is None or above.kind != Kind.DIR or self._lookup(path) is not None:
             return False
-        return may_go(path)
+        rows = streams.guarded_children(self._catalog, above.inode, self._at)
+        return may_go(path) and _agrees(above, map(_digested, rows))
 
     def _lookup(self, path: bytes) -> Entry | None:
         return view.lookup(self._catalog, self._root, path, self._at)
@@ -215,36 +220,42 @@ class Selection:
                 stack.pop()
                 continue
             here = path if len(stack) == 1 else join(above, entry.name)
-            children = self._children(entry, here)
+            children, sound = self._children(entry, here)
             if self.on_directory is not None:
                 self.on_directory(entry)
             part = Part.WHOLE
             if self._filter.picks and not (here and self._filter.included(here, True)):
                 part = Part.WAY
-            yield WantedDir(depth + len(stack) - 1, entry, children, part)
+            yield WantedDir(depth + len(stack) - 1, entry, children, part, doubtful=not sound)
             if isinstance(children, _ManyChildren):
                 inner = children.directories()
             else:
                 inner = iter([child for child in children if child.kind == Kind.DIR])
             stack.append((here, inner))
 
-    def _children(self, entry: Entry, here: bytes) -> list[Entry] | _ManyChildren:
-        """The wanted entries of a directory, once its digest is checked; of a large one one by one."""
+    def _children(self, entry: Entry, here: bytes) -> tuple[list[Entry] | _ManyChildren, bool]:
+        """The wanted entries of a directory, of a large one one by one; whether its digest agrees."""
         rows = streams.guarded_children(self._catalog, entry.inode, self._at)
         found = list(islice(rows, HELD + 1))
-        self._check(entry, here, map(_digested, chain(found, rows)))
+        sound = _agrees(entry, map(_digested, chain(found, rows)))
         if len(found) > HELD:
-            return _ManyChildren(lambda after: self._wanted_children(entry, here, after))
-        children = [child for child, _ in found]
-        if self._filter.empty:
-            return children
-        return [child for child in children if self._chosen(child, join(here, child.name))]
+            return _ManyChildren(
+                lambda after: self._wanted_children(entry, here, after, sound=sound)
+            ), sound
+        children = [child for child, _ in found if sound or _is_possible(child)]
+        if not self._filter.empty:
+            children = [child for child in children if self._chosen(child, join(here, child.name))]
+        return children, sound
 
     def _each_child(self, inode: int) -> Iterator[Entry]:
         return streams.each_child(self._catalog, inode, self._at)
 
-    def _wanted_children(self, entry: Entry, here: bytes, after: bytes) -> Iterator[Entry]:
+    def _wanted_children(
+        self, entry: Entry, here: bytes, after: bytes, *, sound: bool
+    ) -> Iterator[Entry]:
         children = streams.each_child(self._catalog, entry.inode, self._at, after=after)
+        if not sound:
+            children = filter(_is_possible, children)
         if self._filter.empty:
             return children
         return (child for child in children if self._chosen(child, join(here, child.name)))
@@ -254,12 +265,6 @@ class Selection:
         if self._filter.excluded(path, is_dir):
             return False
         return self._filter.included(path, is_dir) or (is_dir and path in self._needed)
-
-    def _check(self, entry: Entry, here: bytes, rows: Iterable[ChildTuple]) -> None:
-        if entry.tree_digest is not None and tree_digest(rows) != entry.tree_digest:
-            self._progress.problem(
-                Problem(here, 0, "the catalog is damaged here: run snapfs verify")
-            )
 
 
 class _ManyChildren:
@@ -287,6 +292,34 @@ class _ManyChildren:
         if not self._all:
             last = self._directories[-1].name
             yield from (child for child in self._children(last) if child.kind == Kind.DIR)
+
+
+def _agrees(entry: Entry, rows: Iterable[ChildTuple]) -> bool:
+    """Whether a directory has the children that its digest is of."""
+    try:
+        return entry.tree_digest is None or tree_digest(rows) == entry.tree_digest
+    except (TypeError, ValueError, struct.error):  # columns of other types than they have
+        return False
+
+
+_NAMELESS = frozenset((b"", b".", b".."))
+_KINDS = frozenset(map(int, Kind))
+_INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_nsec", "rdev",
+             "content", "state", "ino", "nlink")  # fmt: skip
+
+
+def _is_possible(child: Entry) -> bool:
+    """Whether a row of a damaged catalog is one that could be restored at all."""
+    name = child.name
+    return (
+        isinstance(name, bytes)
+        and name not in _NAMELESS
+        and not (b"/" in name or b"\0" in name)
+        and child.kind in _KINDS
+        and isinstance(child.xattr, bytes)
+        and isinstance(child.target, bytes)
+        and all(isinstance(getattr(child, field), int) for field in _INTEGERS)
+    )
 
 
 def _digested(found: tuple[Entry, bytes]) -> ChildTuple:

@@ -43,7 +43,7 @@ class FileBackend:
         self._folders: dict[str, int] = {}
         self._number = itertools.count()
         self._root_fd = -1
-        with storage_errors(str(root)):
+        with storage_errors(str(root) if isinstance(root, int) else os.fsdecode(root)):
             if isinstance(root, int):
                 self._root_fd = os.dup(root)
             else:

@@ -433,9 +433,28 @@ def test_torn_end_is_cut_off(store: Store) -> None:
     with log(store).open("ab") as file:
         file.write(b"\xf5snapREC and so on")
     store.lose_catalog()
-    Rebuilt(store).whole()
+    rebuilt = Rebuilt(store)
+    assert rebuilt.result.problems == 1
+    assert "unfinished record" in rebuilt.notes[0]
     assert store.tables() == before
     store.clean()
+    # A catalog that knows no more than the journal vouches for it.
+    with log(store).open("ab") as file:
+        file.write(b"\xf5snapREC and so on")
+    Rebuilt(store).whole()
+    assert store.tables() == before
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 300])
+def test_a_cut_end_is_told(cut: int, store: Store) -> None:
+    """An announced record that has lost its end looks like one of a killed run: both are told."""
+    four_snapshots(store)
+    os.truncate(log(store), log(store).stat().st_size - cut)
+    store.lose_catalog()
+    rebuilt = Rebuilt(store)
+    assert rebuilt.result.problems == 1
+    assert "the change it told of is lost" in rebuilt.notes[0]
+    assert store.verify().findings == ()
 
 
 def test_damaged_header_of_the_journal(store: Store) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import traceback
 from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def as_snapfs_error(error: Exception) -> SnapfsError:
         return SnapfsError("out of memory")
     return SnapfsError(
         f"internal error: {type(error).__name__}: {error}",
-        hint="please report it with what --debug shows",
+        hint="snapfs verify tells whether the catalog is damaged; if not, please report this with --debug",
     )
 
 
@@ -90,6 +91,8 @@ def answering() -> Iterator[None]:
 
 def _system_error(error: OSError) -> SnapfsError:
     reason = error.strerror or str(error) or type(error).__name__
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return SnapfsError(reason, hint="allow more open files (ulimit -n)")
     if error.filename is None:
         return SnapfsError(reason)
     if isinstance(error.filename, int):
