@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import unicodedata
 from collections.abc import Iterable
 
 from snapfs.materialize.directories import Directories
 from snapfs.materialize.files import Files
 from snapfs.materialize.filewriter import REPLACES
 from snapfs.materialize.keeping import Keeper
-from snapfs.materialize.level import Level, list_names, touch
+from snapfs.materialize.level import Level, list_names, names_by_inode, touch
 from snapfs.materialize.links import Leader, Links
 from snapfs.materialize.nodes import make_other
 from snapfs.materialize.removal import Remover, unlink_forced
@@ -52,8 +51,8 @@ class Children:
                 if level.names is None:
                     level.names = list_names(level, fd, self._directories, dry_run=self._dry)
                 self._settle(level, fd, entry, listed=level.names.take(entry.name))
-            elif level.names is not None:
-                level.names.take(entry.name)
+            elif level.names is not None and not level.names.take(entry.name):
+                self._settle_spelling(level, fd, entry)
         if self._run.options.delete and not level.spared:
             if directory.part is Part.WHOLE:
                 assert level.names is not None
@@ -164,23 +163,33 @@ class Children:
         except OSError as error:
             self._run.trouble(level.number, entry.name, error)
 
+    def _settle_spelling(self, level: Level, fd: int, entry: Entry) -> None:
+        """A directory that was not listed under its name: it may be there all the same."""
+        try:
+            live = self.stat(level, fd, entry.name)
+            if live is not None:
+                self._take_spelling(level, fd, entry, live)
+        except OSError as error:
+            self._run.trouble(level.number, entry.name, error)
+
     def _take_spelling(
         self, level: Level, fd: int, entry: Entry, live: os.stat_result
     ) -> os.stat_result | None:
         """The wanted name was not listed and yet is there: the filesystem folds case or forms.
 
-        The live name meant is respelled as wanted. None, and told, if a wanted name has it already, or
-        it has only come meanwhile.
+        Which names it takes for one only the filesystem knows: that of the same inode is meant, and
+        respelled as wanted. None, and told, if a wanted name has it already, or it has only come meanwhile.
         """
         assert level.names is not None
-        for name in level.names.untaken():
-            if not _may_fold(name, entry.name):
-                continue
-            found = self.stat(level, fd, name)
-            if found is not None and (found.st_dev, found.st_ino) == (live.st_dev, live.st_ino):
+        if level.spellings is None:
+            level.spellings = names_by_inode(fd)
+        names = level.spellings.get(live.st_ino, [])
+        for name in names:
+            if level.names.is_untaken(name):
                 if not self._dry:
                     touch(level, fd, self._directories)
                     os.rename(name, entry.name, src_dir_fd=fd, dst_dir_fd=fd)
+                names.remove(name)
                 level.names.drop(name)
                 return live
         what = "another name stands for the same file here"
@@ -252,12 +261,3 @@ class Children:
             gone = self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
             if gone and self._run.options.deleting is not None:
                 self._run.options.deleting(self._run.table.parts(level.number), name)
-
-
-def _may_fold(one: bytes, two: bytes) -> bool:
-    """Whether a filesystem that ignores case or normal forms could take both for the same name."""
-    forms = (
-        unicodedata.normalize("NFKD", os.fsdecode(name).casefold()).casefold()
-        for name in (one, two)
-    )
-    return next(forms) == next(forms)

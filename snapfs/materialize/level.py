@@ -19,7 +19,8 @@ from snapfs.materialize.removal import make_writable
 class Level:
     """One directory. ``fd`` is only its own while the walk stands in it."""
 
-    __slots__ = ("device", "empty", "governed", "how", "live", "names", "number", "real", "spared")
+    __slots__ = ("device", "empty", "governed", "how", "live", "names", "number", "real", "spared",
+                 "spellings")  # fmt: skip
 
     def __init__(self, number: int, *, real: bool) -> None:
         self.number = number
@@ -37,6 +38,8 @@ class Level:
         self.device = 0
         self.names: LiveNames | None = None
         """Live names while what is wanted is gone through; None if they were not listed."""
+        self.spellings: dict[int, list[bytes]] | None = None
+        """Live names by inode number, once that was asked for."""
         self.how = DIRECT | CLEAN
         """For files made in it (``filewriter``); of an existing one valid after `touch`."""
 
@@ -92,6 +95,15 @@ def list_names(level: Level, fd: int, directories: Directories, *, dry_run: bool
             touch(level, fd, directories)
             with contextlib.suppress(OSError):
                 temporary.remove_abandoned(name, fd)
+    return names
+
+
+def names_by_inode(fd: int) -> dict[int, list[bytes]]:
+    """The names in an open directory by inode number."""
+    names: dict[int, list[bytes]] = {}
+    with os.scandir(fd) as found:
+        for entry in found:
+            names.setdefault(entry.inode(), []).append(os.fsencode(entry.name))
     return names
 
 

@@ -143,6 +143,14 @@ class LiveNames:
         """It is no longer there."""
         self._dropped.add(name)
 
+    def is_untaken(self, name: bytes) -> bool:
+        """Whether a name that is there has not been wanted so far."""
+        if name in self._dropped:
+            return False
+        if self._next is not None and name >= self._next:
+            return True
+        return any(passed == name for passed in self._passed)
+
     def untaken(self) -> Iterator[bytes]:
         """Those that have not been wanted so far, in order."""
         for name in self._passed:
