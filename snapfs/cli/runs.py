@@ -10,12 +10,23 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag, option
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.table import print_table
+from snapfs.cli.render.table import Column, print_table
 from snapfs.cli.render.text import local_time
+from snapfs.clock import Clock
 from snapfs.errors import Exit
 from snapfs.model.quote import printable
 from snapfs.model.units import format_duration, parse_count
 from snapfs.repository.runs import Run, runs
+
+COLUMNS = (
+    Column("started", gives_way=5),
+    Column("took", right=True, gives_way=3),
+    Column("exit", right=True),
+    Column("user", gives_way=2),
+    Column("root"),
+    Column("command", gives_way=4, stays=True, first_word=True),
+    Column("result", gives_way=1, least=12),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +49,18 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         for one in found:
             invocation.emit("runs/1", one)
     elif found:
-        rows = [_row(one, invocation) for one in found]
-        headings = ("started", "took", "exit", "user", "root", "command", "result")
-        print_table(invocation.out, headings, rows, right=(1, 2))
+        rows = [row(one, invocation.clock) for one in found]
+        print_table(invocation.out, COLUMNS, rows)
     elif arguments.number != 0:
         invocation.say("no such run yet")
     return Exit.DONE
 
 
-def _row(run: Run, invocation: Invocation) -> tuple[str, ...]:
+def row(run: Run, clock: Clock) -> tuple[str, ...]:
+    """The cells of one run."""
     ended = run.finished_ns is not None
     return (
-        local_time(run.started_ns, invocation.clock),
+        local_time(run.started_ns, clock),
         format_duration(run.finished_ns - run.started_ns) if run.finished_ns is not None else "",
         str(run.exit) if ended and run.exit is not None else "killed",
         printable(run.user or str(run.user_id)),

@@ -15,7 +15,7 @@ from snapfs.cli.frame.streams import Messages, Output, OutputClosed, words_as_te
 from snapfs.cli.render.entries import attributes, long_fields
 from snapfs.cli.render.json import json_line
 from snapfs.cli.render.progress import JsonProgress, LineProgress, TerminalProgress, progress_for
-from snapfs.cli.render.table import plain_lines, print_table, width
+from snapfs.cli.render.table import Column, plain_lines, print_table, table_lines, width
 from snapfs.clock import Clock
 from snapfs.errors import SnapfsError
 from snapfs.model.entry import Entry
@@ -153,7 +153,8 @@ def test_tables_on_a_terminal_hold_every_cell() -> None:
     try:
         out = Output(follower)
         assert out.is_terminal
-        print_table(out, ("a", "b"), [("[red]x[/]", ":smile:"), ("1", "2")], right=(0,))
+        rows = [("[red]x[/]", ":smile:"), ("1", "2")]
+        print_table(out, (Column("a", right=True), Column("b")), rows)
         out.flush()
         text = ""
         while ":smile:" not in text:
@@ -163,6 +164,32 @@ def test_tables_on_a_terminal_hold_every_cell() -> None:
         os.close(follower)
     assert "[red]x[/]" in text
     assert ":smile:" in text
+
+
+def test_columns_give_way_in_their_order() -> None:
+    columns = (
+        Column("name"),
+        Column("path", gives_way=3, least=6, keeps_end=True),
+        Column("time", gives_way=2),
+        Column("command", gives_way=4, stays=True, first_word=True),
+        Column("note", gives_way=1, least=5),
+    )
+    rows = [("a-name", "/one/two/three", "12:00", "create . --x", "東京東京東京")]
+
+    def second(room: int | None) -> str:
+        return table_lines(columns, rows, room=room)[1]
+
+    assert second(None) == "a-name  /one/two/three  12:00  create . --x  東京東京東京"
+    assert second(57) == second(None)
+    assert second(56) == "a-name  /one/two/three  12:00  create . --x  東京東京東…"
+    assert second(50) == "a-name  /one/two/three  12:00  create . --x  東京…"
+    assert second(49) == "a-name  /one/two/three  12:00  create . --x"
+    # The time leaves more room than is needed: the note comes back.
+    assert second(42) == "a-name  /one/two/three  create . --x"
+    assert second(29) == "a-name  …/three  create . --x"
+    assert second(25) == "a-name  create . --x"
+    assert second(18) == "a-name  create .…"
+    assert second(3) == "a-name  create…"
 
 
 def entry(**more: object) -> Entry:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.render.text import print_roots, reference
+from snapfs.fs.machine import host_id
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, RootSummary
 from snapfs.repository.opened import Repository
@@ -32,7 +33,7 @@ def print_root_summaries(invocation: Invocation, repository: Repository) -> None
         for summary in summaries:
             invocation.emit("roots/1", summary.root, root_state(summary))
     elif summaries:
-        print_roots(invocation.out, summaries, invocation.clock)
+        print_roots(invocation.out, summaries, invocation.clock, host_id())
     else:
         invocation.say(
             f"no snapshots in {quote(repository.path)}; `snapfs create DIR` takes the first one"

@@ -1,29 +1,63 @@
-"""Tables: by rich on a terminal, else plain aligned columns without importing it."""
+"""Tables: aligned columns, fitted to the width of a terminal.
+
+A line that is too long for a terminal is broken by it anywhere, and a name in two pieces cannot be typed
+back. So columns say which of them give way, and how; what a user types back never does. Where even that
+is too wide, lines are longer than the terminal. What goes into a pipe or a file is never shortened.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from snapfs.cli.frame.streams import Output
+from snapfs.cli.frame.streams import Output, terminal_columns
+
+_BETWEEN = "  "
+_ELLIPSIS = "…"
 
 
-def print_table(
-    out: Output,
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: Sequence[int] = (),
-) -> None:
-    """Columns with headings; those whose number is in ``right`` are aligned to the right.
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
 
-    Cells are one line of printable text.
+    ``gives_way`` is its place in the order in which columns give way where there is no room, 0 if it
+    never does. It is then shortened down to ``least`` columns (None: not at all), and after that left
+    out, unless it ``stays``. ``first_word`` says that the first word of each cell is kept whole,
+    ``keeps_end`` that a cell loses its beginning, as a path does.
     """
-    if out.is_terminal:
-        _print_rich(out, headings, rows, right)
-        return
-    for line in plain_lines(headings, rows, right=right):
+
+    heading: str
+    right: bool = False
+    gives_way: int = 0
+    least: int | None = None
+    stays: bool = False
+    first_word: bool = False
+    keeps_end: bool = False
+
+
+def print_table(out: Output, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+    """Columns with headings. Cells are one line of printable text."""
+    room = terminal_columns() if out.is_terminal else None
+    for line in table_lines(columns, rows, room=room):
         out.line(line)
+
+
+def table_lines(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, room: int | None
+) -> list[str]:
+    """The lines of a table for a terminal with ``room`` columns; None: as wide as it needs."""
+    headings = [column.heading for column in columns]
+    if room is None:
+        widths = dict.fromkeys(range(len(columns)))
+    else:
+        widths = dict(_fit(columns, [headings, *rows], room))
+    shown = [
+        [_shorten(row[at], widths[at], columns[at]) for at in sorted(widths)]
+        for row in (headings, *rows)
+    ]
+    right = [place for place, at in enumerate(sorted(widths)) if columns[at].right]
+    return plain_lines(shown[0], shown[1:], right=right)
 
 
 def plain_lines(
@@ -38,7 +72,7 @@ def plain_lines(
         for index, cell in enumerate(row):
             blanks = " " * (widths[index] - width(cell))
             cells.append(blanks + cell if index in right else cell + blanks)
-        lines.append("  ".join(cells).rstrip())
+        lines.append(_BETWEEN.join(cells).rstrip())
     return lines
 
 
@@ -51,22 +85,51 @@ def width(text: str) -> int:
     return len(text) + wide - marks
 
 
-def _print_rich(
-    out: Output, headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]
-) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+def _fit(
+    columns: Sequence[Column], table: Sequence[Sequence[str]], room: int
+) -> dict[int, int | None]:
+    """The columns that are shown, by number, each with its width."""
+    natural = [max(map(width, cells)) for cells in zip(*table, strict=True)]
+    least = [_least(column, natural[at], table, at) for at, column in enumerate(columns)]
+    order = sorted(
+        (at for at, c in enumerate(columns) if c.gives_way), key=lambda at: columns[at].gives_way
+    )
+    shown = dict(enumerate(natural))
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for index, heading in enumerate(headings):
-        # A name that was cut could not be typed back.
-        table.add_column(heading, justify="right" if index in right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    console = Console(force_terminal=True, highlight=False, emoji=False, markup=False)
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        out.line(line)
+    def left() -> int:
+        return room - sum(shown.values()) - len(_BETWEEN) * (len(shown) - 1)
+
+    for at in order:
+        if left() >= 0:
+            break
+        shown[at] = max(least[at], shown[at] + left())
+        if left() < 0 and not columns[at].stays:
+            del shown[at]
+    # A column that was left out may have made more room than was needed.
+    for at in reversed(order):
+        if at in shown:
+            shown[at] = min(natural[at], shown[at] + max(0, left()))
+        elif left() >= least[at] + len(_BETWEEN):
+            shown[at] = min(natural[at], left() - len(_BETWEEN))
+    return dict(shown)
+
+
+def _least(column: Column, natural: int, table: Sequence[Sequence[str]], at: int) -> int:
+    if not column.gives_way:
+        return natural
+    if column.first_word:
+        # One more for the ellipsis.
+        return min(natural, max(width(row[at].partition(" ")[0]) for row in table) + 1)
+    return natural if column.least is None else min(natural, column.least)
+
+
+def _shorten(cell: str, columns: int | None, column: Column) -> str:
+    if columns is None or width(cell) <= columns:
+        return cell
+    kept = ""
+    for char in reversed(cell) if column.keeps_end else cell:
+        longer = char + kept if column.keeps_end else kept + char
+        if width(longer) >= columns:
+            break
+        kept = longer
+    return _ELLIPSIS + kept if column.keeps_end else kept.rstrip() + _ELLIPSIS

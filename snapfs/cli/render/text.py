@@ -6,12 +6,32 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import Output
-from snapfs.cli.render.table import plain_lines, print_table
+from snapfs.cli.render.table import Column, plain_lines, print_table
 from snapfs.clock import Clock
 from snapfs.model.moment import format_local
 from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.model.units import format_count, format_size
+
+_SNAPSHOT_COLUMNS = (
+    Column("no", right=True),
+    Column("snapshot"),
+    Column("time", gives_way=2),
+    Column("files", right=True, gives_way=5),
+    Column("size", right=True, gives_way=4),
+    Column("stored", right=True, gives_way=3),
+    # Shortened from its end, where the message is; before that are the tags.
+    Column("", gives_way=1, least=8),
+)
+_ROOT_COLUMNS = (
+    Column("root"),
+    Column("directory", gives_way=5, least=12, keeps_end=True),
+    Column("snapshots", right=True, gives_way=4),
+    Column("newest", gives_way=2),
+    Column("size", right=True, gives_way=3),
+)
+# Without it two roots of one path would look alike.
+_HOST_COLUMN = Column("host", gives_way=1, least=8, stays=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +96,25 @@ def print_snapshots(
         )
         for root, snapshot in rows
     ]
-    headings = ("no", "snapshot", "time", "files", "size", "stored", "")
-    print_table(out, headings, table, right=(0, 3, 4, 5))
+    print_table(out, _SNAPSHOT_COLUMNS, table)
 
 
-def print_roots(out: Output, summaries: Iterable[RootSummary], clock: Clock) -> None:
-    """A table of roots with count, newest and size."""
+def print_roots(out: Output, summaries: Sequence[RootSummary], clock: Clock, host: str) -> None:
+    """A table of roots with count, newest and size; those of another host than ``host`` name it."""
+    foreign = any(summary.root.host != host for summary in summaries)
     table = []
     for root, count, newest in ((s.root, s.snapshots, s.newest) for s in summaries):
-        table.append(
-            (
-                root.label,
-                quote(root.path) if root.path is not None else "(stream)",
-                f"{count:,}",
-                local_time(newest.created_ns, clock) if newest else "never",
-                format_size(newest.total_bytes) if newest else "",
-            )
-        )
-    print_table(out, ("root", "directory", "snapshots", "newest", "size"), table, right=(2, 4))
+        row = [
+            root.label,
+            quote(root.path) if root.path is not None else "(stream)",
+            f"{count:,}",
+            local_time(newest.created_ns, clock) if newest else "never",
+            format_size(newest.total_bytes) if newest else "",
+        ]
+        if foreign:
+            row.append("" if root.host == host else printable(root.host))
+        table.append(row)
+    print_table(out, (*_ROOT_COLUMNS, _HOST_COLUMN) if foreign else _ROOT_COLUMNS, table)
 
 
 def facts(out: Output, pairs: Sequence[tuple[str, str]]) -> None:
