@@ -114,7 +114,7 @@ With `--json` standard output holds JSON objects, one a line, and nothing else; 
 JSON lines on standard error. Each object says in `schema` what it is. Keys are added within a number and never
 change their meaning; a change of meaning gets another number.
 
-Sizes are bytes. Times are RFC 3339 in UTC with nanoseconds; years before 0 and after 9999 have a sign. Paths and
+Sizes are bytes. Times are RFC 3339 in UTC, with nine digits after the second unless they are all 0; years before 0 and after 9999 have a sign. Paths and
 other names that are not UTF-8 are text with bad bytes written as `\\xNN`, and a second key with `_b64` at its
 end has them exactly, in base64; where there is no such key the text is exact.
 

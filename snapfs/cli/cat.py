@@ -10,8 +10,8 @@ from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
-from snapfs.cli.frame.paths import path_in
-from snapfs.cli.frame.states import States, reference_or_usage
+from snapfs.cli.frame.paths import path_in, refuse_slash
+from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.text import reference
 from snapfs.errors import Exit, UsageError
@@ -51,13 +51,14 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
         with for_paths(states, arguments.place, files_only=True):
-            wanted = reference_or_usage(arguments.place)
+            wanted = states.reference(arguments.place)
             if wanted.path is None and any(root.label == arguments.place for root in states.roots):
                 raise _no_file(arguments.place, f"{arguments.place}@{LATEST}")
             stored = states.snapshot(wanted)
         if wanted.path is None:
             raise _no_file(arguments.place, arguments.place)
         path = path_in(states, wanted, stored.root)
+        refuse_slash(repository, stored, path, wanted.path)
         place = Place(reference(stored.root, stored.snapshot), path)
         offset = 0
         with for_missing_paths(stored):

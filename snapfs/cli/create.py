@@ -12,7 +12,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.failure import tell
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
-from snapfs.cli.frame.params import argument, flag, option
+from snapfs.cli.frame.params import argument, flag, option, parse_pattern
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
@@ -54,7 +54,7 @@ class Arguments(Changing):
         about="the time it stands for, as 2026-06-01T14:30 (default: now)",
     )  # fmt: skip
     exclude: tuple[str, ...] = option(
-        "--exclude", metavar="PATTERN", many=True, setting=True,
+        "--exclude", metavar="PATTERN", many=True, parse=parse_pattern, setting=True,
         about="leave out what matches, as a line of .gitignore; may be repeated",
     )  # fmt: skip
     exclude_from: tuple[str, ...] = option(
@@ -67,7 +67,7 @@ class Arguments(Changing):
         about="of directories marked by CACHEDIR.TAG keep only the mark",
     )
     exclude_if_present: tuple[str, ...] = option(
-        "--exclude-if-present", metavar="NAME", many=True, setting=True,
+        "--exclude-if-present", metavar="NAME", many=True, parse=parse_pattern, setting=True,
         about="of directories that hold NAME keep only that; may be repeated",
     )  # fmt: skip
     exclude_larger_than: int | None = option(
@@ -180,7 +180,9 @@ def _create(
     )
     with invocation.progress() as progress:
         result = create(states.repository, subject, options, progress=progress)
-    print_created(invocation, result)
+    print_created(
+        invocation, result, dry_run=arguments.dry_run, skip_if_unchanged=arguments.skip_if_unchanged
+    )
     if made and result.snapshot is not None:
         say_first_words(invocation, states.repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
@@ -198,6 +200,9 @@ allow it (snapfs(1), ROOTS); `snapfs roots rename` gives it another.
 
 Only what changed is read and stored. A file counts as changed if its size, mtime, ctime, inode number,
 owner, mode or number of links did; `--checksum` reads them all.
+
+The summary counts names that are new or removed, and inodes that changed. A file that was renamed is
+both new and removed there; `snapfs show` and `snapfs diff` find it under its new name.
 
 What is left out: what matches `--exclude` and `--exclude-from`, then lines of .snapfsignore files in
 any directory (the syntax of .gitignore); the repository itself, always. Patterns begin at the root of

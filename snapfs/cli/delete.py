@@ -12,8 +12,10 @@ from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_write
-from snapfs.cli.render.text import local_time, reference
-from snapfs.delete import DeleteOptions, DeletePlan, DeleteResult, delete, plan_delete
+from snapfs.cli.render.deleted import gain, what_stays
+from snapfs.cli.render.table import plain_lines
+from snapfs.cli.render.text import Mode, local_time, reference
+from snapfs.delete import DeleteOptions, DeleteResult, delete, plan_delete
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import StoredSide
@@ -32,19 +34,23 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         states = States(invocation, repository)
         chosen = states.snapshots_of(arguments.snapshots)
-        refuse_pinned(chosen)
+        refuse_pinned(repository, chosen, dry_run=arguments.dry_run)
         snapshots = tuple(stored.snapshot for stored in chosen)
         options = DeleteOptions(
             dry_run=arguments.dry_run,
         )
         if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = plan_delete(repository, snapshots)
-            lines = [f"In {quote(repository.path)}:", *_lines(invocation, chosen), _gain(plan)]
+            lines = [
+                f"In {quote(repository.path)}:",
+                *_lines(invocation, chosen),
+                gain(plan.freed_bytes, plan.reclaimable_bytes),
+            ]
             invocation.confirm(lines, f"Delete {format_count(len(snapshots), 'snapshot')}?")
         with invocation.progress() as progress:
             result = delete(repository, snapshots, options, progress=progress)
     if invocation.json:
-        invocation.emit("delete/1", result)
+        invocation.emit("delete/1", result, Mode(arguments.dry_run))
         return Exit.DONE
     for stored in chosen:
         invocation.out.line(reference(stored.root, stored.snapshot))
@@ -53,31 +59,23 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 
 
 def _lines(invocation: Invocation, chosen: Sequence[StoredSide]) -> list[str]:
-    return [
-        f"  {reference(root, snapshot)}  {local_time(snapshot.created_ns, invocation.clock)}"
-        for root, snapshot in ((stored.root, stored.snapshot) for stored in chosen)
+    rows = [
+        (
+            f"  {reference(one.root, one.snapshot)}",
+            local_time(one.snapshot.created_ns, invocation.clock),
+        )
+        for one in chosen
     ]
-
-
-def _gain(plan: DeletePlan) -> str:
-    return (
-        f"This frees {format_size(plan.freed_bytes)} now; "
-        f"{format_size(plan.reclaimable_bytes)} more lie in packs that are still needed."
-    )
+    return plain_lines((), rows)
 
 
 def _summary(result: DeleteResult, *, dry_run: bool) -> str:
     count = format_count(len(result.snapshots), "snapshot")
     freed = format_size(result.freed_bytes)
-    parts = [
+    done = (
         f"would delete {count}, freeing {freed}" if dry_run else f"deleted {count}, freed {freed}"
-    ]
-    if result.pending_bytes:
-        parts.append(f"{format_size(result.pending_bytes)} wait for the next run, readers are busy")
-    if result.reclaimable_bytes:
-        parts.append(
-            f"{format_size(result.reclaimable_bytes)} of dead blocks lie in packs still needed"
-        )
+    )
+    parts = [done, *what_stays(result)]
     return f"{'; '.join(parts)}; {format_duration(result.duration_ns)}"
 
 
@@ -95,7 +93,7 @@ need are counted. If a reader holds blocks just now, the next run that writes fr
 A pinned snapshot is never deleted: exit code 1, and nothing was done.""",
     examples=(
         Example("snapfs delete photos@s1", "one snapshot"),
-        Example("snapfs delete 3..latest~10 --dry-run", "what deleting a range would free"),
+        Example("snapfs delete latest~2..latest~1 --dry-run", "what deleting a range would free"),
     ),
     schemas=("delete/1",),
 )

@@ -70,6 +70,8 @@ def _refuse_two_forms(arguments: Arguments) -> None:
         ("--content", arguments.content),
         ("--null", arguments.zero),
     )
+    if arguments.zero and arguments.json:
+        raise UsageError("diff: --null and --json exclude each other", subject="--null")
     given = [name for name, is_given in forms if is_given]
     if len(given) > 1:
         raise UsageError(f"diff: {' and '.join(given)} exclude each other", subject=given[0])

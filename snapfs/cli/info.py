@@ -35,7 +35,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 def _print(invocation: Invocation, result: InfoResult) -> None:
     last = result.last_run
     features = ", ".join(dict.fromkeys((*result.need_read, *result.need_write)))
-    on_disk = result.pack_bytes + result.catalog_bytes + result.journal_bytes
+    on_disk = result.pack_bytes + result.catalog_bytes + result.journal_bytes + result.reserve_bytes
     facts(
         invocation.out,
         [
@@ -53,7 +53,8 @@ def _print(invocation: Invocation, result: InfoResult) -> None:
                 "on disk",
                 f"{format_size(on_disk)}: {format_count(result.packs, 'pack')} "
                 f"{format_size(result.pack_bytes)}, catalog {format_size(result.catalog_bytes)}, "
-                f"journal {format_size(result.journal_bytes)}",
+                f"journal {format_size(result.journal_bytes)}, "
+                f"reserve {format_size(result.reserve_bytes)}",
             ),
             ("reclaimable", format_size(result.reclaimable_bytes)),
             (
@@ -72,7 +73,8 @@ COMMAND = Command(
     synopsis=("info",),
     description="""\
 Shows where the repository is, its format, how many roots and snapshots it holds, and where its bytes go:
-packs, catalog and journal, and what dead blocks in packs that are still needed take.""",
+packs, catalog, journal and the reserve (16M that are given up on a full disk, so that snapshots can be
+deleted), and what dead blocks in packs that are still needed take.""",
     examples=(Example("snapfs info", "of the repository in use"),),
     schemas=("info/1",),
 )

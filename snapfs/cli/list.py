@@ -10,10 +10,9 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag, option
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.roots import print_root_summaries
+from snapfs.cli.render.roots import print_root_summaries, say_none
 from snapfs.cli.render.text import Named, print_snapshots, reference
-from snapfs.errors import Exit
-from snapfs.model.quote import quote
+from snapfs.errors import Exit, UsageError
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.model.units import parse_count
 
@@ -39,6 +38,10 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         # Without a root of its own, a choice of snapshots is one of those of every root.
         chooses = arguments.number is not None or arguments.sort == "time"
+        if arguments.all and (arguments.roots or _named(invocation)):
+            raise UsageError(
+                "list: --all and a ROOT exclude each other", hint="leave out one of them"
+            )
         if arguments.all:
             roots = list(states.roots)
         elif arguments.roots or arguments.root is not None:
@@ -47,6 +50,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             here = states.standing_in()
             if here is None and len(states.roots) != 1 and not chooses:
                 print_root_summaries(invocation, repository)
+                if reason := states.not_here():
+                    invocation.say(reason)
                 return Exit.DONE
             roots = [here] if here is not None else list(states.roots)
         rows = [(root, snapshot) for root in roots for snapshot in _chosen(arguments, states, root)]
@@ -59,9 +64,13 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         elif rows:
             print_snapshots(invocation.out, rows, invocation.clock, several=len(roots) > 1)
         elif not any(states.chain(root) for root in roots):
-            labels = ", ".join(root.label for root in roots) or "it"
-            invocation.say(f"no snapshots of {labels} in {quote(repository.path)}")
+            say_none(invocation, roots, repository.path)
     return Exit.DONE
+
+
+def _named(invocation: Invocation) -> bool:
+    """Whether a root was named on the command line; one in the settings is what --all overrides."""
+    return invocation.common.root is not None and "root" not in invocation.origins
 
 
 def _chosen(arguments: Arguments, states: States, root: Root) -> list[Snapshot]:

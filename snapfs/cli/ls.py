@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -11,17 +11,20 @@ from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag
-from snapfs.cli.frame.paths import path_in
-from snapfs.cli.frame.states import States, reference_or_usage
+from snapfs.cli.frame.paths import path_in, refuse_slash
+from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.entries import Owners, attributes, long_fields
 from snapfs.cli.render.table import plain_lines
 from snapfs.cli.render.text import Named, reference
-from snapfs.errors import Exit
+from snapfs.errors import Exit, UsageError
+from snapfs.model.entry import Entry
+from snapfs.model.kinds import Kind, State
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import StoredSide
-from snapfs.tree.listing import Listed, list_tree
+from snapfs.progress import Problem
+from snapfs.tree.listing import Listed, list_tree, stat_path
 
 _BATCH = 1000
 """Lines of a long listing that are aligned together."""
@@ -39,13 +42,22 @@ class Arguments(Common):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
+    if arguments.zero and arguments.json:
+        raise UsageError("ls: --null and --json exclude each other", subject="--null")
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
         with for_paths(states, arguments.place):
-            wanted = reference_or_usage(arguments.place)
+            wanted = states.reference(arguments.place)
             side = states.side(wanted)
         path = path_in(states, wanted, side.root)
-        listing = list_tree(repository, side, path, recursive=arguments.recursive)
+        refuse_slash(repository, side, path, wanted.path)
+        top = stat_path(repository, side, path)
+        unread = [path] if top is not None and _is_unread(top) else []
+        listing = _noting(
+            list_tree(repository, side, path, recursive=arguments.recursive),
+            unread,
+            below=arguments.recursive,
+        )
         needs_owners = arguments.long or invocation.json
         owners: Owners = repository.owners(side.root.id) if needs_owners else ({}, {})
         with for_missing_paths(side) if isinstance(side, StoredSide) else nullcontext():
@@ -56,7 +68,22 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                     invocation.emit("ls/1", Named(name, side.root.label), shown)
             else:
                 _print(arguments, invocation, listing, owners)
-    return Exit.DONE
+        with invocation.progress() as progress:
+            for missing in unread:
+                progress.problem(Problem(missing, 0, "the snapshot could not read this directory"))
+    return Exit.PARTIAL if unread else Exit.DONE
+
+
+def _noting(listing: Iterable[Listed], unread: list[bytes], *, below: bool) -> Iterator[Listed]:
+    """The same entries; directories whose children are missing in the list go into ``unread``."""
+    for listed in listing:
+        if below and _is_unread(listed.entry):
+            unread.append(listed.path)
+        yield listed
+
+
+def _is_unread(entry: Entry) -> bool:
+    return entry.kind == Kind.DIR and entry.state == State.UNREAD
 
 
 def _print(
@@ -95,7 +122,8 @@ COMMAND = Command(
 Lists a directory as it was when the snapshot was taken, in byte order; for anything else, itself. PATH
 begins at the root; `:./PATH` begins at the working directory.
 
-Names with blanks or control characters are quoted as the shell reads them.""",
+Names with blanks or control characters are quoted as the shell reads them. A directory whose entries
+the snapshot could not read is named, and the exit code is 3.""",
     examples=(
         Example("snapfs ls", "the top of the newest snapshot"),
         Example("snapfs ls latest~3:src -l", "a directory, three snapshots back"),

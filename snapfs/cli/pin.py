@@ -12,7 +12,7 @@ from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_write
 from snapfs.cli.render.changed import print_changed
 from snapfs.errors import Exit
-from snapfs.repository.edits import pin_snapshot
+from snapfs.repository.edits import pin_snapshots
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,17 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         states = States(invocation, repository)
-        for stored in [states.snapshot_of(text) for text in arguments.snapshots]:
-            changed = stored.snapshot
-            if not arguments.dry_run:
-                changed = pin_snapshot(repository, changed, pinned=True)
-            print_changed(invocation, stored.root, changed, dry_run=arguments.dry_run)
+        chosen = [states.snapshot_of(text) for text in arguments.snapshots]
+        changed = pin_snapshots(
+            repository,
+            [stored.snapshot for stored in chosen],
+            pinned=True,
+            dry_run=arguments.dry_run,
+        )
+        for stored, after in zip(chosen, changed, strict=True):
+            print_changed(
+                invocation, stored.root, stored.snapshot, after, dry_run=arguments.dry_run
+            )
     return Exit.DONE
 
 

@@ -37,7 +37,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             message=arguments.message,
             dry_run=arguments.dry_run,
         )
-    print_changed(invocation, stored.root, changed, dry_run=arguments.dry_run)
+    print_changed(invocation, stored.root, stored.snapshot, changed, dry_run=arguments.dry_run)
     return Exit.DONE
 
 

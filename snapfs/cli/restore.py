@@ -10,9 +10,9 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.hints import for_missing_paths, for_paths
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
-from snapfs.cli.frame.params import argument, flag, literals, option
-from snapfs.cli.frame.paths import ordinary_path, path_in
-from snapfs.cli.frame.states import States, reference_or_usage
+from snapfs.cli.frame.params import argument, flag, literals, option, parse_pattern
+from snapfs.cli.frame.paths import ordinary_path, path_in, refuse_slash
+from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
@@ -59,10 +59,18 @@ class Arguments(Changing):
     )  # fmt: skip
     no_safety: bool = flag("--no-safety", about="with --in-place: no safety snapshot before")
     include: tuple[str, ...] = option(
-        "--include", metavar="PATTERN", many=True, about="only what matches; may be repeated"
+        "--include",
+        metavar="PATTERN",
+        many=True,
+        parse=parse_pattern,
+        about="only what matches; may be repeated",
     )
     exclude: tuple[str, ...] = option(
-        "--exclude", metavar="PATTERN", many=True, about="not what matches; may be repeated"
+        "--exclude",
+        metavar="PATTERN",
+        many=True,
+        parse=parse_pattern,
+        about="not what matches; may be repeated",
     )
     owner: str = option(
         "--owner", metavar="RULE", default="id", choices=("id", "name", "none"),
@@ -89,15 +97,23 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             "restore wants a place: --to DIR beside, or --in-place over what is there",
             hint="with --dry-run either only says what it would do",
         )
+    if arguments.no_safety and not arguments.in_place:
+        raise UsageError(
+            "restore: --no-safety goes with --in-place",
+            hint="with --to there is no safety snapshot",
+        )
     opener = open_to_write if arguments.in_place and not arguments.dry_run else open_to_read
     with opener(invocation) as repository:
         states = States(invocation, repository)
         with for_paths(states, arguments.place):
-            wanted = reference_or_usage(arguments.place)
+            wanted = states.reference(arguments.place)
             stored = states.snapshot(wanted)
         if arguments.in_place:
             of_this_host(stored.root, None)
         options = _options(arguments, invocation, states, stored, wanted)
+        if wanted.path is not None:
+            place = path_in(states, wanted, stored.root)
+            refuse_slash(repository, stored, place, wanted.path)
         with for_missing_paths(stored):
             if arguments.dry_run:
                 print_plan(invocation, stored, _plan(invocation, repository, stored, options))

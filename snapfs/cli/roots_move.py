@@ -42,7 +42,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             raise NotFoundError(
                 f"{quote_text(arguments.directory)} is no directory", subject=arguments.directory
             )
-        root = move_root(
+        moved = move_root(
             repository,
             root,
             path,
@@ -50,7 +50,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             nested=arguments.nested,
             dry_run=arguments.dry_run,
         )
-        print_root(invocation, repository, root, dry_run=arguments.dry_run)
+        print_root(invocation, repository, root, moved, dry_run=arguments.dry_run)
     return Exit.DONE
 
 

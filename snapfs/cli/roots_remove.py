@@ -11,6 +11,8 @@ from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_write
+from snapfs.cli.render.deleted import gain, what_stays
+from snapfs.cli.render.text import Mode
 from snapfs.delete import DeleteOptions, remove_root
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
@@ -28,7 +30,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         states = States(invocation, repository)
         root = states.named_root(arguments.old)
-        refuse_pinned([StoredSide(root, snapshot) for snapshot in states.chain(root)])
+        stored = [StoredSide(root, snapshot) for snapshot in states.chain(root)]
+        refuse_pinned(repository, stored, dry_run=arguments.dry_run)
         if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = remove_root(
                 repository, root, options=DeleteOptions(dry_run=True), progress=NullProgress()
@@ -37,22 +40,24 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             lines = [
                 f"{root.label}, {quote(root.path or b'a stream')}, in {quote(repository.path)}:",
                 *(f"  {snapshot.name}" for snapshot in plan.snapshots),
-                f"This frees {format_size(plan.freed_bytes)} now.",
+                gain(plan.freed_bytes, plan.reclaimable_bytes),
             ]
             invocation.confirm(lines, f"Remove the root and its {count}?")
         with invocation.progress() as progress:
             options = DeleteOptions(dry_run=arguments.dry_run)
             result = remove_root(repository, root, options=options, progress=progress)
     if invocation.json:
-        invocation.emit("delete/1", result)
+        invocation.emit("delete/1", result, Mode(arguments.dry_run))
     else:
         verb = "would remove" if arguments.dry_run else "removed"
         count = format_count(len(result.snapshots), "snapshot")
         invocation.out.line(root.label)
-        invocation.say(
-            f"{verb} {root.label} and {count}, {format_size(result.freed_bytes)} freed; "
-            "the directory itself is as it was"
-        )
+        parts = [
+            f"{verb} {root.label} and {count}, {format_size(result.freed_bytes)} freed",
+            *what_stays(result),
+            "the directory itself is as it was",
+        ]
+        invocation.say("; ".join(parts))
     return Exit.DONE
 
 

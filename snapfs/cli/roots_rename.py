@@ -25,8 +25,8 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         root = States(invocation, repository).named_root(arguments.old)
-        root = rename_root(repository, root, arguments.label, dry_run=arguments.dry_run)
-        print_root(invocation, repository, root, dry_run=arguments.dry_run)
+        renamed = rename_root(repository, root, arguments.label, dry_run=arguments.dry_run)
+        print_root(invocation, repository, root, renamed, dry_run=arguments.dry_run)
     return Exit.DONE
 
 

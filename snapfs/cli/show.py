@@ -10,7 +10,8 @@ from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
-from snapfs.cli.render.text import Called, change_counts, entry_counts, facts, local_time, reference
+from snapfs.cli.render.changes import DiffSummary, stat_line
+from snapfs.cli.render.text import Called, entry_counts, facts, local_time, reference
 from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
 from snapfs.model.quote import printable, quote
@@ -54,9 +55,16 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
         ("stored", f"{format_size(snapshot.stored_bytes)} when it was taken"),
     ]
     if result.previous is not None:
-        changes = change_counts(result.added, result.modified, result.removed, result.renamed)
-        grown = f"+{format_size(result.added_bytes)} -{format_size(result.removed_bytes)}"
-        pairs.append((f"since {result.previous.name}", f"{changes}; {grown}"))
+        summary = DiffSummary(
+            modified=result.modified,
+            added=result.added,
+            removed=result.removed,
+            renamed=result.renamed,
+            unread=result.unread,
+            added_bytes=result.added_bytes,
+            removed_bytes=result.removed_bytes,
+        )
+        pairs.append((f"since {result.previous.name}", stat_line(summary)))
     pairs.extend(("rule", printable(rule)) for rule in result.rules)
     pairs.extend(
         (
@@ -73,8 +81,8 @@ COMMAND = Command(
     run=run,
     synopsis=("show [SNAP]",),
     description="""\
-Shows one snapshot: its counts and sizes, what changed since the one before it in the chain, the rules
-it was taken with, and what could not be read.""",
+Shows one snapshot: its counts and sizes, what changed since the one before it in the chain (as
+`snapfs diff --stat` counts it), the rules it was taken with, and what could not be read.""",
     examples=(
         Example("snapfs show", "the newest snapshot of the root I stand in"),
         Example("snapfs show photos@latest~1", "the one before it"),

@@ -9,11 +9,12 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import choose, open_to_read
+from snapfs.cli.render.roots import none_of
 from snapfs.cli.render.table import plain_lines
 from snapfs.cli.render.text import entry_counts, local_time, reference, remarks
 from snapfs.errors import Exit, NoRepositoryError
 from snapfs.model.quote import quote
-from snapfs.model.snapshot import Snapshot
+from snapfs.model.snapshot import Root, Snapshot
 from snapfs.model.units import format_size
 from snapfs.repository.opened import repository_at
 
@@ -55,8 +56,10 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         root = states.root() if invocation.common.root is not None else states.standing_in()
         chain = states.chain(root) if root is not None else ()
-        if root is None or not chain:
-            return _first(invocation, repository.path)
+        if root is None:
+            return _first(invocation, repository.path, states.not_here())
+        if not chain:
+            return _none_yet(invocation, repository.path, root)
         _newest(invocation, repository.path, reference(root, chain[-1]), chain[-1])
     return Exit.DONE
 
@@ -68,7 +71,17 @@ def _path(invocation: Invocation) -> bytes | None:
         return None
 
 
-def _first(invocation: Invocation, repository: bytes | None) -> int:
+def _none_yet(invocation: Invocation, repository: bytes, root: Root) -> int:
+    command = (f"snapfs create {root.label}", "take the first one")
+    if invocation.json:
+        invocation.emit("start/1", Standing(repository, None, (invocation.again(command[0]),)))
+        return Exit.DONE
+    invocation.out.line(f"{none_of([root], repository)}. What to type next:")
+    _print_commands(invocation, (command,))
+    return Exit.DONE
+
+
+def _first(invocation: Invocation, repository: bytes | None, why: str = "") -> int:
     if invocation.json:
         commands = tuple(invocation.again(line) for line, _ in _FIRST)
         invocation.emit("start/1", Standing(repository, None, commands))
@@ -79,6 +92,8 @@ def _first(invocation: Invocation, repository: bytes | None) -> int:
         invocation.out.line("There is no repository yet; the first create makes it.")
     else:
         invocation.out.line(f"This directory is in no root of {quote(repository)}.")
+    if why:
+        invocation.out.line(invocation.again(why))
     return Exit.DONE
 
 

@@ -27,10 +27,11 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_write(invocation) as repository:
         stored = States(invocation, repository).snapshot_of(arguments.snapshot)
-        changed = stored.snapshot
-        if not arguments.dry_run:
-            changed = tag_snapshot(repository, changed, add=arguments.tags, remove=())
-    print_changed(invocation, stored.root, changed, dry_run=arguments.dry_run)
+        before = stored.snapshot
+        changed = tag_snapshot(
+            repository, before, add=arguments.tags, remove=(), dry_run=arguments.dry_run
+        )
+    print_changed(invocation, stored.root, before, changed, dry_run=arguments.dry_run)
     return Exit.DONE
 
 

@@ -64,11 +64,11 @@ class CreateResult:
     total_bytes: int
     """size of all files"""
     new: int
-    """entries that the snapshot before does not have"""
+    """names that the snapshot before does not have; what was renamed is new and removed"""
     changed: int
-    """entries that differ from the snapshot before"""
+    """inodes that differ from the snapshot before, one of several names counted once"""
     removed: int
-    """entries that only the snapshot before has"""
+    """names that only the snapshot before has"""
     read_bytes: int
     """bytes of files that were read"""
     stored_bytes: int

@@ -39,7 +39,7 @@ class DeletePlan:
     """What a delete would do. Sizes in bytes."""
 
     snapshots: tuple[Snapshot, ...]
-    """snapshots that go, by root and age"""
+    """snapshots that go, by root, oldest first"""
     freed_bytes: int
     """what the packs folder shrinks by now"""
     reclaimable_bytes: int
@@ -51,7 +51,7 @@ class DeleteResult:
     """What a delete did. Sizes in bytes."""
 
     snapshots: tuple[Snapshot, ...]
-    """snapshots that went"""
+    """snapshots that went, by root, oldest first"""
     freed_bytes: int
     """what the packs folder shrank by"""
     pending_bytes: int
@@ -81,7 +81,7 @@ def plan_delete(repository: Repository, snapshots: Sequence[Snapshot]) -> Delete
             raise _RolledBackError
     except _RolledBackError:
         pass
-    return DeletePlan(chosen, freed.freed_bytes, freed.reclaimable_bytes)
+    return DeletePlan(_shown(chosen), freed.freed_bytes, freed.reclaimable_bytes)
 
 
 def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
@@ -93,6 +93,10 @@ def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
             f"pinned: {', '.join(pinned)}", subject=pinned[0], hint="snapfs unpin comes first"
         )
     return tuple(sorted(unique.values(), key=lambda one: (one.root_id, -one.id)))
+
+
+def _shown(chosen: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
+    return tuple(sorted(chosen, key=lambda one: (one.root_id, one.id)))
 
 
 def delete(
@@ -185,7 +189,7 @@ def _run(
         dump_if_due(repository)
         repository.catalog.checkpoint()
     return DeleteResult(
-        tuple(chosen),
+        _shown(chosen),
         freed.freed_bytes + earlier.freed_bytes,
         pending,
         freed.reclaimable_bytes,

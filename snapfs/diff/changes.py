@@ -37,6 +37,15 @@ class Change:
     new: Entry | None
     """what is there"""
 
+    @property
+    def grown_bytes(self) -> int:
+        """By how much the file grew, all of a new one; negative if it shrank or went."""
+        return _file_bytes(self.new) - _file_bytes(self.old)
+
+
+def _file_bytes(entry: Entry | None) -> int:
+    return entry.size if entry is not None and entry.kind == Kind.FILE else 0
+
 
 def _plain(change: Change) -> tuple[Any, ...]:
     """A change as numbers, bytes and tuples of them."""

@@ -10,7 +10,6 @@ from snapfs.catalog.rows import ProblemRow
 from snapfs.diff.operation import DiffOptions, diff
 from snapfs.errors import NotFoundError
 from snapfs.fs.rules import Rules
-from snapfs.model.kinds import Kind
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.progress import NullProgress
 from snapfs.repository.opened import Repository
@@ -34,10 +33,12 @@ class ShowResult:
     """entries that differ"""
     renamed: int
     """entries that moved"""
+    unread: int
+    """entries that could not be read"""
     added_bytes: int
-    """size of new and changed files"""
+    """by how much files grew or were added"""
     removed_bytes: int
-    """size of removed and replaced files"""
+    """by how much files shrank or were removed"""
     rules: tuple[str, ...]
     """what was left out"""
     problems: tuple[ProblemRow, ...]
@@ -62,20 +63,17 @@ def show(repository: Repository, snapshot: Snapshot) -> ShowResult:
         sides = StoredSide(root, previous), StoredSide(root, snapshot)
         for change in diff(repository, *sides, DiffOptions(), progress=NullProgress()):
             letters[change.letter] += 1
-            if change.letter == "R" and "content" not in change.what:
-                continue
-            if change.new is not None and change.new.kind == Kind.FILE:
-                added_bytes += change.new.size
-            if change.old is not None and change.old.kind == Kind.FILE:
-                removed_bytes += change.old.size
+            added_bytes += max(0, change.grown_bytes)
+            removed_bytes += max(0, -change.grown_bytes)
     return ShowResult(
         root=root,
         snapshot=snapshot,
         previous=previous,
         added=letters["+"],
         removed=letters["-"],
-        modified=letters["M"] + letters["!"],
+        modified=letters["M"],
         renamed=letters["R"],
+        unread=letters["!"],
         added_bytes=added_bytes,
         removed_bytes=removed_bytes,
         rules=Rules.from_text(row.rules).describe(),

@@ -164,7 +164,7 @@ def _read_point_and_path(text: str) -> tuple[Point, str | None] | None:
 def _complaint(text: str) -> str:
     if text.startswith("~") and text[1:].isdecimal():
         return f"{text!r} is no reference; did you mean {LATEST}{text}?"
-    if text.endswith("@"):
+    if text.endswith("@") and (valid_name(text[:-1]) or text.startswith(_PATH_STARTS)):
         return f"{text!r} is no reference; the newest snapshot of that root is {text}{LATEST}"
     return (
         f"{text!r} is no reference; write it as [ROOT@]SNAPSHOT[:PATH], where SNAPSHOT is a name, "

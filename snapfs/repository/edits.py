@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from snapfs.catalog import rows
@@ -25,77 +26,95 @@ def rename_snapshot(
     dry_run: bool = False,
 ) -> Snapshot:
     """Give a snapshot another name or message. Raises UsageError if its root has the name already."""
-    if dry_run:
-        with repository.catalog.read():
-            _check_name(repository, snapshot, snapshot.name if name is None else name)
-        return snapshot
-    return _edit(
-        repository,
-        snapshot,
-        lambda now: (
-            now.name if name is None else name,
-            now.message if message is None else message,
-            now.pinned,
-            now.tags,
-        ),
-    )
+
+    def edit(now: Snapshot) -> Snapshot:
+        return replace(
+            now,
+            name=now.name if name is None else name,
+            message=now.message if message is None else message,
+        )
+
+    (changed,) = _edit(repository, (snapshot,), edit, dry_run=dry_run)
+    return changed
 
 
 def tag_snapshot(
-    repository: Repository, snapshot: Snapshot, *, add: Sequence[str], remove: Sequence[str]
+    repository: Repository,
+    snapshot: Snapshot,
+    *,
+    add: Sequence[str],
+    remove: Sequence[str],
+    dry_run: bool = False,
 ) -> Snapshot:
     """Add and remove tags."""
-    return _edit(
-        repository,
-        snapshot,
-        lambda now: (
-            now.name,
-            now.message,
-            now.pinned,
-            tuple(sorted((set(now.tags) | set(add)) - set(remove))),
-        ),
-    )
+
+    def edit(now: Snapshot) -> Snapshot:
+        return replace(now, tags=tuple(sorted((set(now.tags) | set(add)) - set(remove))))
+
+    (changed,) = _edit(repository, (snapshot,), edit, dry_run=dry_run)
+    return changed
 
 
-def pin_snapshot(repository: Repository, snapshot: Snapshot, *, pinned: bool) -> Snapshot:
+def pin_snapshots(
+    repository: Repository, snapshots: Sequence[Snapshot], *, pinned: bool, dry_run: bool = False
+) -> tuple[Snapshot, ...]:
     """Pin or unpin."""
-    return _edit(repository, snapshot, lambda now: (now.name, now.message, pinned, now.tags))
+    return _edit(repository, snapshots, lambda now: replace(now, pinned=pinned), dry_run=dry_run)
 
 
-Edited = tuple[str, str, bool, tuple[str, ...]]
+Edit = Callable[[Snapshot], Snapshot]
+"""What a snapshot is to be, from what it is."""
 
 
 def _edit(
-    repository: Repository, snapshot: Snapshot, edit: Callable[[Snapshot], Edited]
-) -> Snapshot:
-    lock = root_lock(snapshot.root_id)
-    with (
-        recorded(repository, snapshot.root_id),
-        repository.locks.hold(lock, exclusive=True, wait_s=repository.lock_wait_s),
-        change(repository) as made,
-    ):
+    repository: Repository, snapshots: Sequence[Snapshot], edit: Edit, *, dry_run: bool
+) -> tuple[Snapshot, ...]:
+    """The snapshots as they are then; a dry run checks the same and changes nothing."""
+    if dry_run:
+        with repository.catalog.read():
+            return tuple(_planned(repository, snapshot, edit)[1] for snapshot in snapshots)
+    roots = sorted({snapshot.root_id for snapshot in snapshots})
+    with ExitStack() as stack:
+        stack.enter_context(recorded(repository, roots[0] if len(roots) == 1 else None))
+        for root_id in roots:
+            lock = root_lock(root_id)
+            stack.enter_context(
+                repository.locks.hold(lock, exclusive=True, wait_s=repository.lock_wait_s)
+            )
+        return tuple(_edit_one(repository, snapshot, edit) for snapshot in snapshots)
+
+
+def _edit_one(repository: Repository, snapshot: Snapshot, edit: Edit) -> Snapshot:
+    with change(repository) as made:
         catalog = repository.catalog
-        now = rows.snapshot(catalog, snapshot.id)
-        if now is None:
-            raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-        name, message, pinned, tags = edit(now)
-        if (name, message, pinned, tags) == (now.name, now.message, now.pinned, now.tags):
+        now, wanted = _planned(repository, snapshot, edit)
+        if wanted == now:
             return now
-        _check_name(repository, now, name)
-        set_snapshot(catalog, now.id, name, message, pinned=int(pinned), tags=tags)
+        name, message, pinned, tags = wanted.name, wanted.message, int(wanted.pinned), wanted.tags
+        set_snapshot(catalog, now.id, name, message, pinned=pinned, tags=tags)
         made.record(
             "edit-snapshot",
             {
                 "snapshot": now.id,
                 "name": name,
                 "message": message,
-                "pinned": int(pinned),
+                "pinned": pinned,
                 "tags": list(tags),
             },
         )
         changed = rows.snapshot(catalog, now.id)
         assert changed is not None
         return changed
+
+
+def _planned(repository: Repository, snapshot: Snapshot, edit: Edit) -> tuple[Snapshot, Snapshot]:
+    """A snapshot as it is and as it is to be."""
+    now = rows.snapshot(repository.catalog, snapshot.id)
+    if now is None:
+        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    wanted = edit(now)
+    _check_name(repository, now, wanted.name)
+    return now, wanted
 
 
 def _check_name(repository: Repository, now: Snapshot, name: str) -> None:
@@ -109,8 +128,7 @@ def _check_name(repository: Repository, now: Snapshot, name: str) -> None:
 
 def rename_root(repository: Repository, root: Root, label: str, *, dry_run: bool = False) -> Root:
     """Give a root another label. Raises UsageError if it is taken."""
-    done = _edit_root(repository, replace(root, label=label), nested=True, dry_run=dry_run)
-    return root if dry_run else done
+    return _edit_root(repository, replace(root, label=label), nested=True, dry_run=dry_run)
 
 
 def move_root(
@@ -128,8 +146,7 @@ def move_root(
     """
     wanted = replace(root, host=host, path=path)
     stays = (root.host, root.path) == (host, path)
-    done = _edit_root(repository, wanted, nested=nested or stays, dry_run=dry_run)
-    return root if dry_run else done
+    return _edit_root(repository, wanted, nested=nested or stays, dry_run=dry_run)
 
 
 def _edit_root(repository: Repository, wanted: Root, *, nested: bool, dry_run: bool) -> Root:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snapfs.catalog import compiled as sql
 from snapfs.repository.opened import CATALOG, Repository
+from snapfs.repository.reserve import RESERVE
 from snapfs.repository.runs import Run, runs
 
 
@@ -34,6 +35,8 @@ class InfoResult:
     """size of the catalog"""
     journal_bytes: int
     """size of the journal"""
+    reserve_bytes: int
+    """size of the reserve, which is given up on a full disk; 0 if it is given up"""
     packs: int
     """pack files"""
     pack_bytes: int
@@ -55,12 +58,7 @@ def info(repository: Repository) -> InfoResult:
         roots, snapshots, total, packs, pack_bytes, raw, _ = catalog.one(sql.TOTALS)
         reclaimable = int(catalog.value(sql.RECLAIMABLE))
         last = runs(repository, root=None, failed=False, limit=1)
-    size = 0
-    for suffix in (b"", b"-wal"):
-        try:
-            size += os.stat(CATALOG + suffix, dir_fd=repository.fd).st_size
-        except FileNotFoundError:
-            continue
+    size = sum(_size(repository, CATALOG + suffix) for suffix in (b"", b"-wal"))
     journal = sum(
         repository.backend.size(f"journal/{name}") for name in repository.backend.names("journal")
     )
@@ -75,6 +73,7 @@ def info(repository: Repository) -> InfoResult:
         snapshots=snapshots,
         catalog_bytes=size,
         journal_bytes=journal,
+        reserve_bytes=_size(repository, os.fsencode(RESERVE)),
         packs=packs,
         pack_bytes=pack_bytes,
         raw_bytes=raw,
@@ -82,3 +81,10 @@ def info(repository: Repository) -> InfoResult:
         total_bytes=total,
         last_run=last[0] if last else None,
     )
+
+
+def _size(repository: Repository, name: bytes) -> int:
+    try:
+        return os.stat(name, dir_fd=repository.fd).st_size
+    except FileNotFoundError:
+        return 0

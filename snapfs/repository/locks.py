@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from snapfs.errors import LockedError, RepositoryError
@@ -36,6 +36,8 @@ class Locks:
         self._fd = folder_fd
         self._owner = owner
         self._write = write
+        self.describe: Callable[[str], str] = lambda name: f"this repository ({name})"
+        """what a lock guards, for people"""
 
     def _open(self, name: str) -> int:
         if self._write:
@@ -75,26 +77,30 @@ class Locks:
                 f"locks/{name} of the repository cannot be opened: {error.strerror}", subject=name
             ) from error
         try:
-            _take(fd, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH, name, wait_s)
+            kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
+            if not _take(fd, kind, wait_s):
+                what = self.describe(name)
+                raise LockedError(
+                    f"another snapfs is at work on {what}",
+                    subject=what,
+                    hint="wait for it, or give --lock-wait 5min",
+                )
             yield
         finally:
             os.close(fd)
 
 
-def _take(fd: int, kind: int, name: str, wait_s: float | None) -> None:
+def _take(fd: int, kind: int, wait_s: float | None) -> bool:
+    """Take a lock; False if it is not free in time."""
     if wait_s is None:
         fcntl.flock(fd, kind)
-        return
+        return True
     end = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(fd, kind | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
+            return True
+        except BlockingIOError:
             if time.monotonic() >= end:
-                raise LockedError(
-                    f"another snapfs is at work ({name})",
-                    subject=name,
-                    hint="wait for it, or give --lock-wait 5min",
-                ) from error
+                return False
             time.sleep(_POLL_S)

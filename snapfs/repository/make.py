@@ -24,11 +24,13 @@ def make_repository(
 ) -> Repository:
     """Create a repository in a new or empty folder and open it for writing.
 
-    Missing parents are made (0700). Raises RepositoryError if the folder holds anything else, or
+    Missing parents are made (0700); they belong to whom the directory belongs in which they are made.
+    The repository itself is of whoever makes it. Raises RepositoryError if the folder holds anything else, or
     is a repository that lost its catalog.
     """
     name = os.fsdecode(path)
     try:
+        _make_parents(os.path.dirname(path.rstrip(b"/")))
         os.makedirs(path, mode=0o700, exist_ok=True)
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
@@ -54,6 +56,28 @@ def make_repository(
     finally:
         os.close(fd)
     return Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
+
+
+def _make_parents(path: bytes) -> None:
+    """What root makes on the way, as ~/.local/share in the home of a user, is that user's."""
+    if not path or os.path.isdir(path):
+        return
+    above = os.path.dirname(path)
+    _make_parents(above)
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return
+    owner = os.stat(above or b".")
+    if os.geteuid() != 0 or owner.st_uid == 0:
+        return
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        # That user may have put something else there in the meantime.
+        if os.fstat(fd).st_uid == 0 and not os.listdir(fd):
+            os.fchown(fd, owner.st_uid, owner.st_gid)
+    finally:
+        os.close(fd)
 
 
 def _made_meanwhile(path: bytes) -> bool:

@@ -21,7 +21,7 @@ from snapfs.errors import NoRepositoryError, RepositoryError, SnapfsError
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
-from snapfs.repository.locks import CATALOG_LOCK, Locks
+from snapfs.repository.locks import CATALOG_LOCK, Locks, root_lock
 from snapfs.repository.reserve import make_room
 from snapfs.storage.contract import MissingObjectError
 from snapfs.storage.files import FileBackend
@@ -78,6 +78,7 @@ class Repository:
             self.config = self._read_config()
             configs.check(self.config, write=write)
             self.locks = Locks(self.fd, self.handed, write=write)
+            self.locks.describe = self._guarded
             if write:
                 make_room(self.fd)
                 # While it is held nobody puts another catalog.db in place of the one opened here.
@@ -132,6 +133,12 @@ class Repository:
                 catalog.close()
                 raise
         return catalog
+
+    def _guarded(self, lock: str) -> str:
+        """What a lock guards: a root by its label, else the repository."""
+        known = rows.roots(self.catalog) if "catalog" in self.__dict__ else ()
+        labels = [row.root.label for row in known if root_lock(row.root.id) == lock]
+        return f"root {labels[0]} in {self.name}" if labels else f"the repository {self.name}"
 
     @property
     def handed(self) -> tuple[int, int] | None:

@@ -110,6 +110,7 @@ def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progres
         with contextlib.suppress(FileExistsError):
             os.mkdir("locks", 0o700, dir_fd=folder.fd)
         locks = Locks(folder.fd, folder.owner, write=True)
+        locks.describe = lambda _: f"the repository {folder.name}"
         for name in (CATALOG_LOCK, GC):
             stack.enter_context(locks.hold(name, exclusive=True, wait_s=lock_wait_s))
         config = restore_config(folder.backend, folder.name)
@@ -274,7 +275,7 @@ def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: Rebuild
     summary = f"{result.snapshots} snapshots from {result.journal_records} records"
     with catalog.write():
         row = (
-            catalog.take("run"), "snapfs rebuild-catalog", None, started_ns, clock.now_ns(),
+            catalog.take("run"), "rebuild-catalog", None, started_ns, clock.now_ns(),
             os.getuid(), code, summary,
         )  # fmt: skip
         catalog.execute(sql.PUT_RUN, row)

@@ -13,6 +13,7 @@ from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.clock import Clock
+from snapfs.errors import NotFoundError
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.repository.opened import Repository
 
@@ -23,6 +24,10 @@ class NamesOnly:
 
     chains: dict[Root, list[Snapshot]] = field(default_factory=dict)
     path: bytes = b"/backup/repository"
+
+    @property
+    def catalog(self) -> Any:
+        raise NotFoundError("it has names only, and no trees")
 
     def roots(self) -> tuple[Root, ...]:
         return tuple(self.chains)

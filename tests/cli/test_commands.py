@@ -144,7 +144,7 @@ def test_show(past: Shell) -> None:
     text = past("show", "s2").out
     assert "photos@s2  (number 2)" in text
     assert "since s1" in text
-    assert "1 new, 1 changed" in text
+    assert "1 modified, 1 added; +2.9K -0 B" in text
     assert "tags" in text
     found = past("show", "--json").objects[0]
     assert found["snapshot"]["name"] == "s3"
@@ -362,9 +362,13 @@ def test_names_tags_and_pins(past: Shell) -> None:
     assert "a NEW name" in past("rename", "start", code=2).err
     for more in ([], ["--dry-run"]):
         assert "already" in past("rename", "start", "s2", *more, code=2).err
-    assert past("rename", "start", "never", "-n").err == "photos@start: dry run, nothing changed\n"
+    tried = past("rename", "start", "never", "-n")
+    assert tried.err == "photos@start would be renamed to never; dry run, nothing changed\n"
+    assert past("show", "start").lines[0].endswith("photos@start  (number 1)")
     assert past("tag", "start", "one", "two").err == "photos@start: #one #two\n"
-    assert past("untag", "start", "two", "none").err == "photos@start: #one\n"
+    assert past("untag", "start", "two", "none").err == (
+        "photos@start: #one\nphotos@start had no #none\n"
+    )
     assert "TAG is missing" in past("tag", "start", code=2).err
     assert past("pin", "start", "s2").lines == ["photos@start", "photos@s2"]
     assert past("pin", "start", "--json").objects[0]["pinned"] is True
@@ -401,9 +405,9 @@ def test_roots(past: Shell, tmp_path: Path) -> None:
     moved.mkdir()
     assert str(moved) in past("roots", "move", "pictures", str(moved)).err
     assert past("roots", "--json").objects[0]["path"] == str(moved)
-    assert (
-        past("roots", "rename", "pictures", "x", "-n", "--json").objects[0]["label"] == "pictures"
-    )
+    tried = past("roots", "rename", "pictures", "x", "-n", "--json").objects[0]
+    assert (tried["label"], tried["dry_run"]) == ("x", True)
+    assert past("roots", "--json").objects[0]["label"] == "pictures"
     assert "add --yes" in past("roots", "remove", "pictures", code=2).err
     assert past("roots", "remove", "pictures", "--yes").out == "pictures\n"
     assert "no snapshots in" in past("roots").err

@@ -92,9 +92,9 @@ def test_version(capfd: pytest.CaptureFixture[str]) -> None:
     [
         ("lst", "`snapfs list`"), ("restor", "`snapfs restore`"), ("backup", "`snapfs create`"),
         ("snapshots", "`snapfs list`"), ("extract", "`snapfs restore`"), ("check", "`snapfs verify`"),
-        ("dump", "`snapfs cat`"), ("rollback", "`snapfs restore --in-place`"),
+        ("dump", "`snapfs cat`"), ("rollback", "`snapfs restore SNAP --in-place`"),
         ("forget", "`snapfs delete`"), ("send", "no export"), ("receive", "no import"),
-        ("init", "first `snapfs create DIR`"), ("qqqqq", "`snapfs --help`"), ("\x1b[2J", "`snapfs --help`"),
+        ("prune", "`snapfs delete SNAP`"), ("init", "first `snapfs create DIR`"), ("qqqqq", "`snapfs --help`"), ("\x1b[2J", "`snapfs --help`"),
     ],
 )  # fmt: skip
 def test_unknown_words(capfd: pytest.CaptureFixture[str], word: str, expected: str) -> None:

@@ -59,6 +59,46 @@ def typed(shell: Shell, line: str) -> None:
         (["show", "a"], 1, "`snapfs list photos` shows them", ""),
         (["ls", "photos"], 1, "its newest is photos@latest", "snapfs ls photos@latest"),
         (["ls", "photos@"], 2, "is photos@latest", "snapfs ls photos@latest"),
+        (
+            ["ls", "@"],
+            2,
+            "'@' is no reference; write it as [ROOT@]SNAPSHOT",
+            "snapfs ls photos@latest",
+        ),
+        (
+            ["ls", "latest@"],
+            1,
+            "no root latest in",
+            "snapfs ls latest",
+        ),
+        (["ls", "nope@"], 1, "it has photos", "snapfs ls photos@latest"),
+        (["ls", "../photos"], 2, "its newest is photos@latest", "snapfs ls photos@latest"),
+        (["cat", "../photos"], 2, "its newest is photos@latest", "snapfs cat photos@latest:a"),
+        (["diff", "s33"], 1, "did you mean s3?", "snapfs diff s3"),
+        (["diff", "latest...latest"], 1, "two dots: latest..latest", "snapfs diff latest..latest"),
+        (
+            ["delete", "latest...latest", "-n"],
+            1,
+            "two dots: latest..latest",
+            "snapfs delete latest..latest -n",
+        ),
+        (["show", "99"], 1, "it has 1 to 3", "snapfs show 3"),
+        (["delete", "99..latest", "-n"], 1, "it has 1 to 3", "snapfs delete 1..latest -n"),
+        (["cat", "s1:a/"], 2, "leave out the / at its end", "snapfs cat s1:a"),
+        (["ls", "s1:link/"], 2, "leave out the / at its end", "snapfs ls s1:link"),
+        (["restore", "s1:a/", "--to", "x"], 2, "leave out the /", "snapfs restore s1:a --to x -n"),
+        (["list", "--all", "photos"], 2, "leave out one of them", "snapfs list --all"),
+        (["-y", "list"], 2, "`snapfs list --help` lists the options", ""),
+        (["-n", "list"], 2, "list takes no --dry-run", ""),
+        (["-y"], 2, "snapfs takes no --yes; `snapfs --help`", ""),
+        (["prune"], 2, "this version has no prune", "snapfs delete s1 -n"),
+        (
+            ["revert"],
+            2,
+            "here it is `snapfs restore SNAP --in-place`",
+            "snapfs restore s1 --in-place -n",
+        ),
+        (["--lst"], 2, "no such option: --lst; --help lists them", "snapfs --help"),
         (["ls", "~1"], 2, "did you mean latest~1?", "snapfs ls latest~1"),
         (["ls", "s33"], 1, "did you mean s3?", "snapfs ls s3"),
         (["delete", "s2..s1"], 2, "write photos@s1..s2", "snapfs delete photos@s1..s2 -n"),
@@ -83,7 +123,9 @@ def test_in_a_root(past: Shell, words: list[str], code: int, hint: str, line: st
     ("words", "code", "hint", "line"),
     [
         (["ls"], 2, "say --root docs", "snapfs ls --root docs"),
-        (["create"], 2, "say --root docs", "snapfs create --root docs"),
+        (["create"], 2, "`snapfs create .` takes a snapshot of it", "snapfs create --root docs"),
+        (["create"], 2, "`snapfs create LABEL` of a root: docs, photos", "snapfs create docs"),
+        (["create"], 2, "this directory is in no root of", "snapfs create . --nested -n"),
         (["diff", "d1"], 2, "say --root docs", "snapfs show d1 --root docs"),
         (["diff", "docs"], 2, "its newest is docs@latest", "snapfs ls docs@latest"),
         (["show", "photos"], 2, "its newest is photos@latest", "snapfs show photos@latest"),
@@ -105,11 +147,45 @@ def test_outside_of_every_root(
     typed(two, line or told)
 
 
+def test_a_path_of_the_newest_snapshot_that_reads_as_a_state(
+    past: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("2024", "two..dots", "s1..s2"):
+        (past.tree / name).write_text("x")
+    past("create", "--name", "s4")
+    for name in ("two..dots", "s1..s2"):
+        (past.tree / name).write_text("other")
+    # What is there and is no state is a path.
+    assert past("diff", "two..dots").lines == ["M\ttwo..dots\tcontent,mtime"]
+    # A range that there is stays one.
+    assert past("diff", "s1..s2", "--stat").lines == past("diff", "s1", "s2", "--stat").lines
+    for name in ("2024", "two..dots"):
+        (past.tree / name).unlink()
+        told = failed(past, "diff", name, code=1)
+        assert f"for the path write ./{name}, or put -- before it" in told
+        assert past("diff", f"./{name}").lines == [f"-\t{name}"]
+        assert past("diff", "--", name).lines == [f"-\t{name}"]
+
+
+def test_a_root_by_its_path(two: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    for words, line in (
+        (["ls", two.tree], "ls photos@latest"),
+        (["ls", two.tree / "sub"], "ls photos@latest:sub"),
+        (["cat", "docs/note"], "cat docs@latest:note"),
+    ):
+        told = failed(two, *words, code=2)
+        assert line.split()[1] in told
+        two(*line.split())
+    monkeypatch.chdir(two.home.parent / "docs")
+    told = failed(two, "ls", two.tree / "a", code=2)
+    assert "for the path write photos@latest:a" in told
+
+
 def test_of_another_root(two: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(two.home.parent / "docs")
     number = two("list", "photos", "--json").objects[0]["id"]
     told = failed(two, "ls", str(number), code=1)
-    assert f"write photos@{number}" in told
+    assert f"docs has no snapshot {number}; it has 4 only, and {number} is photos@s1" in told
     assert two("ls", f"photos@{number}").lines
     assert "leave out the ./" in failed(two, "ls", "photos@s1:./a", code=2)
     assert two("ls", "photos@s1:a").lines == ["a"]

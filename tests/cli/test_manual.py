@@ -15,7 +15,7 @@ import pytest
 
 from snapfs.cli.frame import commands
 from snapfs.cli.frame.command import Command
-from snapfs.cli.frame.help import command_help
+from snapfs.cli.frame.help import command_help, spelled
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import params_of
 from snapfs.cli.frame.running import load, load_all
@@ -82,6 +82,22 @@ def test_pages_and_help_name_every_option_and_argument(name: str) -> None:
             assert example.line.startswith("snapfs ") or "snapfs completion" in example.line
         for schema in member.schemas:
             assert schema in page
+
+
+@pytest.mark.parametrize("columns", ["40", "80", "100"])
+@pytest.mark.parametrize("name", ALL)
+def test_helps_leave_two_blanks_between_columns(
+    name: str, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    listed = commands.find(name)
+    assert listed is not None
+    lines = command_help(load(listed), load_all(listed)).splitlines()
+    for member in members(name):
+        for param in params_of(member.arguments):
+            if not param.literal:
+                left = f"  {spelled(param)}"
+                assert any(line == left or line.startswith(f"{left}  ") for line in lines), left
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.cli import create
 from snapfs.cli.frame import commands, where
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import params_of
@@ -77,9 +78,12 @@ def vars_of(common: Common) -> dict[str, object]:
         ("[profiles.home]\nyes = true", "no such setting: yes"),
         ("[profiles.home]\nlock-wait = '5m'", "min or mo"),
         ("[profiles.home]\nlock-wait = 5", "no span"),
+        ("[profiles.home]\nrepo = 5", 'repo = 5: text is wanted; write repo = "5"'),
+        ("[profiles.home]\nroot = ['docs', 5]", "root = 5: text is wanted"),
         ("[profiles.home]\nrepo = {a = 1}", "text, a number or a list"),
         ("[profiles.home]\nrepo = ['a', 'b']", "one value"),
-        ("[profiles.other]\nrepo = 'a'", "no profile home"),
+        ("[profiles.other]\nrepo = 'a'", "no profile home; it has other"),
+        ("[profiles]", "no profile home; it has none"),
         ("profile = ", "config.toml"),
         ("\udcff", "config.toml"),
     ],
@@ -90,6 +94,12 @@ def test_a_configuration_that_makes_no_sense(home: Path, config: str, message: s
     with pytest.raises(UsageError) as caught:
         read(home, "--profile", "home")
     assert message in str(caught.value)
+    assert any(word in str(caught.value) for word in ("config.toml", "a named profile: "))
+
+
+def test_empty_lines_of_a_variable_are_no_values(home: Path) -> None:
+    found = parse(create.Arguments, (), environment(home, SNAPFS_EXCLUDE="*.o\n\n/tmp/\n").settings)
+    assert found.arguments.exclude == ("*.o", "/tmp/")
 
 
 def test_the_settings_of_profiles_are_those_that_commands_declare() -> None:

@@ -22,7 +22,7 @@ from snapfs.progress import RecordingProgress
 from snapfs.repository.dump import DUMPED
 from snapfs.repository.edits import (
     move_root,
-    pin_snapshot,
+    pin_snapshots,
     rename_root,
     rename_snapshot,
     tag_snapshot,
@@ -209,7 +209,7 @@ def random_history(store: Store, rng: random.Random, steps: int) -> None:
                 case 5:
                     tag_snapshot(repository, some, add=(f"t{step}",), remove=("x",))
                 case 6:
-                    pin_snapshot(repository, some, pinned=rng.random() < 0.5)
+                    pin_snapshots(repository, (some,), pinned=rng.random() < 0.5)
                 case 7:
                     rename_root(repository, root, f"label-{step}")
                 case 8:

@@ -62,12 +62,11 @@ FOREIGN = {
     "get": "restore",
     "history": "list",
     "log": "list",
-    "prune": "delete",
     "remove": "delete",
     "repair": "verify",
-    "revert": "restore --in-place",
+    "revert": "restore SNAP --in-place",
     "rm": "delete",
-    "rollback": "restore --in-place",
+    "rollback": "restore SNAP --in-place",
     "save": "create",
     "scrub": "verify --data",
     "snap": "create",
@@ -76,13 +75,14 @@ FOREIGN = {
     "stats": "info",
     "status": "diff",
     "tree": "ls --recursive",
-    "undo": "restore --in-place",
+    "undo": "restore SNAP --in-place",
 }
 """Words of other tools, and the command here that does the same."""
 
 REMARKS = {
     "init": "nothing needs to be set up: the first `snapfs create DIR` makes the repository",
     "mount": "this version has no mount; look with `snapfs ls` and `snapfs cat`",
+    "prune": "this version has no prune; `snapfs delete SNAP` frees what no other snapshot needs",
     "receive": "this version has no import; a repository can be copied as a folder",
     "send": "this version has no export; a repository can be copied as a folder",
     "version": "`snapfs --version` prints it",

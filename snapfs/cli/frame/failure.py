@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
-from snapfs.errors import Exit, SnapfsError, UsageError
+from snapfs.errors import Exit, NotFoundError, SnapfsError, UsageError
 from snapfs.model.quote import printable, quote
 
 _KEPT_CODES = (Exit.NO_REPOSITORY, Exit.LOCKED)
@@ -94,11 +94,29 @@ def _system_error(error: OSError) -> SnapfsError:
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return SnapfsError(reason, hint="allow more open files (ulimit -n)")
     if error.filename is None:
-        return SnapfsError(reason)
+        return working_directory_gone() if stands_nowhere() else SnapfsError(reason)
     if isinstance(error.filename, int):
         return SnapfsError(f"file descriptor {error.filename}: {reason}")
     name = quote(os.fsencode(error.filename))
     return SnapfsError(f"{name}: {reason}", subject=name)
+
+
+def working_directory_gone() -> NotFoundError:
+    """What is wrong where a relative path means nothing any more."""
+    return NotFoundError(
+        "the working directory was deleted",
+        subject=".",
+        hint="cd to one that exists, or name the directory by its whole path",
+    )
+
+
+def stands_nowhere() -> bool:
+    """Whether the working directory was deleted: the system names no file then."""
+    try:
+        os.getcwdb()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _kind(error: SnapfsError) -> str:

@@ -62,8 +62,9 @@ def _section(title: str, lines: list[tuple[str, str]], columns: int) -> str:
     out = [f"{title}:"]
     for left, right in lines:
         first = f"  {left}".ljust(indent)
-        if len(first) > indent:
-            out.append(first)
+        if len(left) + 4 > indent:
+            # Too long to leave two blanks before the text.
+            out.append(f"  {left}")
             first = " " * indent
         text = " ".join(right.split())
         out.append(

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from snapfs.cli.frame.paths import ordinary_path
 from snapfs.cli.frame.states import States
 from snapfs.errors import NotFoundError, PinnedError, SnapfsError, UsageError
+from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.names import LATEST
 from snapfs.model.quote import quote
-from snapfs.model.snapshot import StoredSide
+from snapfs.model.snapshot import Root, StoredSide
+from snapfs.repository.opened import Repository
+from snapfs.repository.runs import recorded
 from snapfs.tree.listing import stat_path
 
 
@@ -28,18 +31,48 @@ def for_paths(states: States, word: str | None, *, files_only: bool = False) -> 
 
 
 def _path_hint(states: States, word: str, *, files_only: bool) -> str | None:
-    try:
-        root = states.root()
-        path = ordinary_path(states, word, root)
-        found = stat_path(states.repository, StoredSide(root, states.chain(root)[-1]), path)
-    except (SnapfsError, IndexError):
-        return None
+    found = stored_path(states, word)
     if found is None:
         return None
-    place = f"{LATEST}:{quote(path)}"
-    if files_only and found.kind != Kind.FILE:
+    root, path, entry = found
+    try:
+        meant = root == states.root()
+    except SnapfsError:
+        meant = False
+    newest = LATEST if meant else f"{root.label}@{LATEST}"
+    if not path:
+        return f"that is root {root.label}; its newest is {root.label}@{LATEST}"
+    place = f"{newest}:{quote(path)}"
+    if files_only and entry.kind != Kind.FILE:
         return f"`snapfs ls {place}` shows it, and it is no file"
     return f"for the path write {place}"
+
+
+def stored_path(states: States, word: str) -> tuple[Root, bytes, Entry] | None:
+    """Root, path and entry of an ordinary path that the newest snapshot of a root has."""
+    for root in _roots_of(states, word):
+        try:
+            path = ordinary_path(states, word, root)
+            entry = stat_path(states.repository, StoredSide(root, states.chain(root)[-1]), path)
+        except (SnapfsError, IndexError):
+            continue
+        if entry is not None:
+            return root, path, entry
+    return None
+
+
+def _roots_of(states: States, word: str) -> Iterator[Root]:
+    """A root that is the path itself, the one that is meant without another, one that holds it."""
+    path = states.resolve(word)
+    holding = states.holding(path, states.host)
+    if holding is not None and holding.path == path:
+        yield holding
+    try:
+        yield states.root()
+    except SnapfsError:
+        pass
+    if holding is not None:
+        yield holding
 
 
 @contextmanager
@@ -54,10 +87,14 @@ def for_missing_paths(stored: StoredSide) -> Iterator[None]:
         raise
 
 
-def refuse_pinned(chosen: Sequence[StoredSide]) -> None:
-    """Raises PinnedError that says how to unpin them."""
+def refuse_pinned(repository: Repository, chosen: Sequence[StoredSide], *, dry_run: bool) -> None:
+    """Raises PinnedError that says how to unpin them; a run that was refused is recorded."""
     pinned = [f"{one.root.label}@{one.snapshot.name}" for one in chosen if one.snapshot.pinned]
-    if pinned:
+    if not pinned:
+        return
+    roots = {one.root.id for one in chosen}
+    with recorded(repository, min(roots) if len(roots) == 1 else None) as note:
+        note.silent = dry_run
         raise PinnedError(
             f"pinned: {', '.join(pinned)}",
             subject=pinned[0],

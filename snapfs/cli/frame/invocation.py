@@ -115,11 +115,13 @@ class Invocation:
         self.out.flush()
         try:
             self.messages.text("".join(f"{line}\n" for line in lines) + f"{question} [y/N] ")
-            answer = _read_answer()
+            typed = _read_answer()
         except Interrupted:
             self.messages.line("\nsnapfs: interrupted; nothing was done")
             raise
-        if answer not in {"y", "yes"}:
+        if not typed.endswith("\n"):
+            self.messages.line("")  # the end of input leaves the cursor behind the question
+        if typed.strip().lower() not in {"y", "yes"}:
             raise RefusedError("nothing was done", subject=self.command)
 
 
@@ -132,4 +134,4 @@ def _read_answer() -> str:
         if not data:
             break
         answer += data
-    return answer.decode("utf-8", "replace").strip().lower()
+    return answer.decode("utf-8", "replace")

@@ -16,9 +16,10 @@ common options, before or after the command:
   --root ROOT        the root meant      -q, --quiet     no summary
   --profile NAME     named settings      -v, --verbose   say more
   --lock-wait SPAN   wait for a writer   --no-progress   no progress line
-  -n, --dry-run      change nothing      -y, --yes       do not ask
   -h, --help         this text           --version       the version
                                          --debug         where an error came from
+and where something would change:
+  -n, --dry-run      change nothing      -y, --yes       do not ask
 
 `snapfs COMMAND --help` explains one command, `man snapfs` all of it.
 First steps: snapfs create DIR, snapfs list, snapfs restore latest:FILE --to DIR2"""

@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from snapfs.cli.frame.hints import stored_path
 from snapfs.cli.frame.paths import ordinary_path, path_in
-from snapfs.cli.frame.states import States
+from snapfs.cli.frame.states import States, for_three_dots
 from snapfs.errors import NotFoundError, UsageError
+from snapfs.model.quote import quote_text
 from snapfs.model.reference import LATEST_POINT, Named, Reference, read_range, read_reference
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 
@@ -37,11 +39,19 @@ def _read_range(states: States, rest: list[str]) -> tuple[Side, Side] | None:
     try:
         ends = read_range(rest[0]) if rest else None
     except ValueError as error:
+        if os.path.lexists(rest[0]):
+            return None
         raise UsageError(str(error), subject=rest[0]) from error
     if ends is None:
         return None
+    try:
+        with for_three_dots(rest[0]):
+            first, second = states.side(ends[0]), states.side(ends[1])
+    except NotFoundError as error:
+        if os.path.lexists(rest[0]):
+            return None
+        raise _or_a_path(states, rest[0], error) from error
     del rest[0]
-    first, second = states.side(ends[0]), states.side(ends[1])
     return _with_rules(first, second)
 
 
@@ -82,13 +92,20 @@ def _state(states: States, word: str, after: Sequence[Side], paths: list[bytes])
         reference = replace(reference, root=after[0].root.label)
     try:
         side = states.side(reference)
-    except NotFoundError:
+    except NotFoundError as error:
         if isinstance(reference.point, Named) and os.path.lexists(word):
             return None
-        raise
+        raise _or_a_path(states, word, error) from error
     if reference.path is not None:
         paths.append(path_in(states, reference, side.root))
     return side
+
+
+def _or_a_path(states: States, word: str, error: NotFoundError) -> NotFoundError:
+    """Where ``word`` is no state but a path that a snapshot has, say how that is written."""
+    if stored_path(states, word) is not None:
+        error.hint = f"for the path write {quote_text(f'./{word}')}, or put -- before it"
+    return error
 
 
 def _with_rules(first: Side, second: Side) -> tuple[Side, Side]:

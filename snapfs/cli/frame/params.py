@@ -112,6 +112,13 @@ def argument(
     )
 
 
+def parse_pattern(text: str) -> str:
+    """A pattern or a name that may match something; ValueError for an empty one."""
+    if not text:
+        raise ValueError("it is empty, and would match nothing")
+    return text
+
+
 def literals() -> Any:
     """The words after ``--``, kept apart from the arguments before it."""
     return _field((), names=(), metavar="", about="", many=True, literal=True)

@@ -165,11 +165,13 @@ def _find(known: dict[str, Param], name: str) -> Param:
         raise VersionRequested
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, 1, 0.6)
+    # The dashes are alike in all of them and say nothing.
+    bare = {one.lstrip("-"): one for one in known}
+    near = get_close_matches(name.lstrip("-"), bare, 1, 0.6)
     raise UsageError(
         f"no such option: {quote_text(name)}",
         subject=name,
-        hint=f"did you mean {near[0]}?" if near else "--help lists them",
+        hint=f"did you mean {bare[near[0]]}?" if near else "--help lists them",
     )
 
 
@@ -190,18 +192,22 @@ def _value(param: Param, text: str, given: str) -> Any:
 
 
 def _setting_value(param: Param, setting: Setting) -> Any:
+    # A variable is named after its option, a profile is not.
+    where = setting.origin
+    if where != param.variable:
+        where += f": {param.key}"
     if param.many:
-        return [_value(param, text, setting.origin) for text in setting.texts]
+        return [_value(param, text, where) for text in setting.texts]
     if len(setting.texts) != 1:
-        raise UsageError(f"{setting.origin}: one value is wanted", subject=setting.origin)
+        raise UsageError(f"{where}: one value is wanted", subject=setting.origin)
     text = setting.texts[0]
     if not param.is_flag:
-        return _value(param, text, setting.origin)
+        return _value(param, text, where)
     if text.lower() in _TRUE:
         return True
     if text.lower() in _FALSE:
         return False
-    raise UsageError(f"{setting.origin}: {quote_text(text)} is neither true nor false")
+    raise UsageError(f"{where}: {quote_text(text)} is neither true nor false")
 
 
 def _assign(arguments: Sequence[Param], reader: _Reader, values: dict[str, Any]) -> None:

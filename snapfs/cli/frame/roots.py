@@ -9,7 +9,7 @@ from functools import cached_property
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.machine import host_id
-from snapfs.model.quote import quote, quote_text
+from snapfs.model.quote import printable, quote, quote_text
 from snapfs.model.reference import is_root_path
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
@@ -38,18 +38,24 @@ class Roots:
         except FileNotFoundError:
             return self.invocation.environment.absolute("PWD")
 
-    def standing_in(self) -> Root | None:
-        """The innermost root of this host that holds the working directory."""
-        if self.here is None:
-            return None
-        holding = [
-            root
-            for root in self.roots
-            if root.path is not None
-            and root.host == self.host
-            and relative_to(root.path, self.here) is not None
-        ]
-        return max(holding, key=lambda root: len(root.path or b""), default=None)
+    def standing_in(self, host: str | None = None) -> Root | None:
+        """The innermost root of this host (or ``host``) that holds the working directory."""
+        return None if self.here is None else self.holding(self.here, host or self.host)
+
+    def holding(self, path: bytes, host: str) -> Root | None:
+        """The innermost root of a host that a path lies in."""
+        return _innermost([root for root in self.roots if root.host == host], path)
+
+    def not_here(self) -> str:
+        """Why the working directory is in no root though one has its path; empty if none has."""
+        found = self.here and _innermost(self.roots, self.here)
+        if not found or found.host == self.host:
+            return ""
+        return (
+            f"{quote(found.path or b'')} is root {found.label} on another host "
+            f"({printable(found.host)}), which this one ({self.host}) is not; "
+            f"`snapfs roots move {found.label} {quote(found.path or b'')}` makes it one of this host"
+        )
 
     def root(self, word: str | None = None) -> Root:
         """The root of that label or path, else --root's, else where I stand, else the only one."""
@@ -70,7 +76,7 @@ class Roots:
         labels = ", ".join(root.label for root in self.roots)
         raise UsageError(
             f"which root? {where} has several and I stand in none: {labels}",
-            hint=f"say --root {self.roots[0].label}, or stand in one",
+            hint=self.not_here() or f"say --root {self.roots[0].label}, or stand in one",
         )
 
     def named_root(self, word: str) -> Root:
@@ -113,6 +119,13 @@ class Roots:
         """An ordinary path made absolute, without symlinks as far as it exists."""
         path = self.invocation.environment.expand_home(word)
         return os.path.realpath(os.path.join(self.here or b"/", path))
+
+
+def _innermost(roots: Sequence[Root], path: bytes) -> Root | None:
+    holding = [
+        root for root in roots if root.path is not None and relative_to(root.path, path) is not None
+    ]
+    return max(holding, key=lambda root: len(root.path or b""), default=None)
 
 
 def relative_to(root: bytes, path: bytes) -> bytes | None:

@@ -13,6 +13,7 @@ from snapfs.cli.frame.help import command_help
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.overview import overview
+from snapfs.cli.frame.params import params_of
 from snapfs.cli.frame.parser import HelpRequested, VersionRequested, parse, split_leading
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.streams import Streams, encode
@@ -55,6 +56,7 @@ def _run_command(words: list[str], streams: Streams) -> int:
     loaded = load(listed)
     try:
         name, command, own = _member(listed.name, loaded, rest[1:])
+        _refuse_leading(name, command.arguments, leading)
         return _invoke(name, command, [*leading, *own], words, streams)
     except HelpRequested:
         streams.out.line(command_help(loaded, load_all(listed)))
@@ -88,6 +90,21 @@ def _member(name: str, loaded: Any, words: list[str]) -> tuple[str, Any, list[st
             hint=f"there is {', '.join(member.name for member in loaded.members)}",
         )
     return listed.name, load(listed), [*leading, *rest[1:]]
+
+
+def _refuse_leading(name: str, arguments: type, leading: list[str]) -> None:
+    """Raises UsageError if ``-n`` or ``-y`` stands before a command that does not have it."""
+    has = {name for param in params_of(arguments) for name in param.names}
+    called, words = name, f"snapfs {name}"
+    if name == commands.START.name:
+        called = words = "snapfs"
+    for option in (word.partition("=")[0] for word in leading):
+        if option not in has:
+            raise UsageError(
+                f"{called} takes no {option}",
+                subject=option,
+                hint=f"`{words} --help` lists the options",
+            )
 
 
 def _invoke(name: str, command: Any, own: list[str], words: list[str], streams: Streams) -> int:

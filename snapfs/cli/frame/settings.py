@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from snapfs.cli.frame.params import Param
+from snapfs.cli.frame.params import Param, parse_pattern
 from snapfs.cli.frame.parser import Setting, Settings
 from snapfs.errors import UsageError
 from snapfs.model.quote import quote, quote_text
@@ -80,9 +80,10 @@ class Environment:
         def look_up(param: Param) -> Setting | None:
             text = self.text(param.variable)
             if text is not None:
-                return Setting(param.variable, text.split("\n") if param.many else (text,))
+                lines = [line for line in text.split("\n") if line]
+                return Setting(param.variable, lines if param.many else (text,))
             value = values.get(param.key)
-            return None if value is None else Setting(origin, _texts(param.key, value))
+            return None if value is None else Setting(origin, self._texts(param, value))
 
         return look_up
 
@@ -94,17 +95,46 @@ class Environment:
         profiles = config.get("profiles", {})
         values = profiles.get(name) if isinstance(profiles, dict) else None
         if not isinstance(values, dict):
+            known = ", ".join(map(quote_text, profiles)) if isinstance(profiles, dict) else ""
             raise UsageError(
-                f"config.toml has no profile {quote_text(str(name))}", subject=str(name)
+                f"{self._config_name()} has no profile {quote_text(str(name))}",
+                subject=str(name),
+                hint=f"it has {known or 'none'}",
             )
-        _refuse_unknown(values, PROFILE_KEYS, f"profile {quote_text(str(name))}")
+        _refuse_unknown(
+            values, PROFILE_KEYS, f"{self._config_name()}: profile {quote_text(str(name))}"
+        )
         return values, NAMED_PROFILE if named else DEFAULT_PROFILE
 
-    def _config(self) -> Mapping[str, Any]:
+    def _config_path(self) -> bytes | None:
         folder = self.folder("XDG_CONFIG_HOME", b".config")
-        if folder is None:
+        return None if folder is None else os.path.join(folder, b"snapfs/config.toml")
+
+    def _config_name(self) -> str:
+        return quote(self._config_path() or b"config.toml")
+
+    def _texts(self, param: Param, value: object) -> list[str]:
+        """A setting as the texts that the command line would have. Raises UsageError."""
+        values = value if isinstance(value, list) else [value]
+        # A path is written as text: a number that stands for one is a mistake.
+        wanted = (
+            str if param.parse in {str, parse_pattern} and not param.is_flag else str | int | float
+        )
+        for item in values:
+            if not isinstance(item, wanted):
+                plain = wanted is str and isinstance(item, int | float)
+                shape = "text" if plain else "text, a number or a list"
+                raise UsageError(
+                    f"{self._config_name()}: {param.key} = {item}: {shape} is wanted",
+                    subject=param.key,
+                    hint=f'write {param.key} = "{item}"' if plain else "",
+                )
+        return [str(item) for item in values]
+
+    def _config(self) -> Mapping[str, Any]:
+        path = self._config_path()
+        if path is None:
             return {}
-        path = os.path.join(folder, b"snapfs/config.toml")
         try:
             with open(path, "rb") as file:
                 text = file.read()
@@ -117,7 +147,7 @@ class Environment:
             config = tomllib.loads(text.decode("utf-8"))
         except ValueError as error:
             raise UsageError(f"{quote(path)}: {error}", subject="config.toml") from error
-        _refuse_unknown(config, _TOP_KEYS, "config.toml")
+        _refuse_unknown(config, _TOP_KEYS, quote(path))
         return config
 
 
@@ -129,11 +159,3 @@ def _refuse_unknown(values: Mapping[str, Any], known: frozenset[str], where: str
                 subject=key,
                 hint=f"known are {', '.join(sorted(known))}",
             )
-
-
-def _texts(key: str, value: object) -> list[str]:
-    values = value if isinstance(value, list) else [value]
-    for item in values:
-        if not isinstance(item, str | int | float):
-            raise UsageError(f"config.toml: {key}: text, a number or a list is wanted", subject=key)
-    return [str(item) for item in values]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.roots import Roots
@@ -61,9 +62,18 @@ class States(Roots):
             return LiveSide(self.root(reference.root))
         return self.snapshot(reference)
 
+    def reference(self, text: str | None) -> Reference:
+        """As ``reference_or_usage``; half a reference to a root that is none says so."""
+        try:
+            return reference_or_usage(text)
+        except UsageError:
+            if text is not None and text.endswith("@") and len(text) > 1:
+                self.named_root(text[:-1])
+            raise
+
     def snapshot_of(self, text: str | None) -> StoredSide:
         """The snapshot that ``text`` names, the newest without one; a PATH is refused."""
-        reference = reference_or_usage(text)
+        reference = self.reference(text)
         if reference.path is not None:
             raise UsageError(
                 f"{quote_text(text or '')}: a whole snapshot is wanted, without :PATH",
@@ -88,7 +98,8 @@ class States(Roots):
             raise UsageError(str(error), subject=word) from error
         if ends is None:
             return (self.snapshot_of(word),)
-        first, last = (self.snapshot(end) for end in ends)
+        with for_three_dots(word):
+            first, last = (self.snapshot(end) for end in ends)
         if first.root != last.root:
             raise UsageError(f"{word}: the ends of a range are of one root", subject=word)
         low, high = first.snapshot.position, last.snapshot.position
@@ -114,13 +125,8 @@ class States(Roots):
                 raise
         found = self.repository.snapshot(number)
         here = self.standing_in()
-        if here is not None and found is not None and found.root_id != here.id:
-            other = next(root for root in self.roots if root.id == found.root_id)
-            raise NotFoundError(
-                f"snapshot {number} is of {other.label}, not of {here.label}",
-                subject=str(number),
-                hint=f"write {other.label}@{number}",
-            )
+        if here is not None and (found is None or found.root_id != here.id):
+            raise self._no_number(here, number, found)
         if found is None:
             raise NotFoundError(
                 f"no snapshot {number} in {quote(self.repository.path)}", subject=str(number)
@@ -141,6 +147,8 @@ class States(Roots):
                 subject=root.label,
                 hint=f"its oldest is {min(chain, key=lambda s: s.created_ns).name}",
             )
+        if point.number is not None and not self._find(chain, point.base):
+            return self._no_number(root, point.number, self.repository.snapshot(point.number))
         if point.back and (point.base == LATEST or self._find(chain, point.base)):
             return NotFoundError(
                 f"{root.label} has no snapshot {point.back} before {point.base}",
@@ -151,6 +159,21 @@ class States(Roots):
             f"{root.label} has no snapshot {point.base}",
             subject=point.base,
             hint=self._nearest(root.label, chain, point.base),
+        )
+
+    def _no_number(self, root: Root, number: int, found: Snapshot | None) -> NotFoundError:
+        """A number is of one root only: another's is named, but hardly what was meant."""
+        ids = [snapshot.id for snapshot in self.chain(root)]
+        hint = (
+            "it has none" if not ids
+            else f"it has {ids[0]} only" if len(ids) == 1
+            else f"it has {ids[0]} to {ids[-1]}"
+        )  # fmt: skip
+        if found is not None:
+            label = next(other.label for other in self.roots if other.id == found.root_id)
+            hint += f", and {number} is {label}@{found.name}"
+        return NotFoundError(
+            f"{root.label} has no snapshot {number}", subject=str(number), hint=hint
         )
 
     @staticmethod
@@ -164,6 +187,19 @@ class States(Roots):
 
         near = get_close_matches(name, [snapshot.name for snapshot in chain], 1, 0.6)
         return f"did you mean {near[0]}?" if near else f"`snapfs list {label}` shows them"
+
+
+@contextmanager
+def for_three_dots(word: str) -> Iterator[None]:
+    """Where an end of a range is not found, say so if it took a dot too many."""
+    try:
+        yield
+    except NotFoundError as error:
+        if "..." in word:
+            error.hint = (
+                f"a range is written with two dots: {quote_text(word.replace('...', '..'))}"
+            )
+        raise
 
 
 def _as_root(label: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from snapfs.cli.frame.failure import stands_nowhere, working_directory_gone
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.paths import ordinary_path
 from snapfs.cli.frame.states import States
@@ -23,7 +24,7 @@ def subject_of_create(
     if word is None:
         if not states.roots:
             return new_root(invocation, None, host=host, nested=nested)
-        return of_this_host(states.root(), host)
+        return _standing_in(states, host)
     labelled = next((root for root in states.roots if root.label == word), None)
     if labelled is None or is_root_path(word) or "/" in word:
         try:
@@ -41,6 +42,22 @@ def subject_of_create(
             hint=f"write ./{word} for the directory, {quote(labelled.path)} for the root",
         )
     return of_this_host(labelled, host)
+
+
+def _standing_in(states: States, host: str | None) -> Root:
+    """The root I stand in. Another one, be it the only one, is never taken by mistake."""
+    found = states.standing_in(host) or states.standing_in()
+    if found is not None:
+        return found
+    if states.here is None or stands_nowhere():
+        raise working_directory_gone()
+    raise UsageError(
+        f"this directory is in no root of {quote(states.repository.path)}",
+        subject=quote(states.here),
+        hint=states.not_here()
+        or "`snapfs create .` takes a snapshot of it, `snapfs create LABEL` of a root: "
+        + ", ".join(root.label for root in states.roots),
+    )
 
 
 def new_root(

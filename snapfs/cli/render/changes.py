@@ -10,8 +10,6 @@ from snapfs.cli.frame.pairs import Pair
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.render.json import text_of
 from snapfs.diff import Change, unified
-from snapfs.model.entry import Entry
-from snapfs.model.kinds import Kind
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
 from snapfs.repository.opened import Repository
@@ -95,9 +93,8 @@ class ChangePrinter:
     def change(self, change: Change) -> None:
         """One difference."""
         self._letters[change.letter] += 1
-        delta = _bytes_of(change.new) - _bytes_of(change.old)
-        self._grown += max(0, delta)
-        self._shrunk += max(0, -delta)
+        self._grown += max(0, change.grown_bytes)
+        self._shrunk += max(0, -change.grown_bytes)
         if self._form is Form.STAT:
             return
         out = self._invocation.out
@@ -176,7 +173,3 @@ def stat_line(summary: DiffSummary) -> str:
 def _visible(line: bytes) -> str:
     """A line of a file, with nothing in it that a terminal would act on but tabs."""
     return "\t".join(map(printable, line.decode("utf-8", "surrogateescape").split("\t")))
-
-
-def _bytes_of(entry: Entry | None) -> int:
-    return entry.size if entry is not None and entry.kind == Kind.FILE else 0

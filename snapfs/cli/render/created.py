@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.text import Called, change_counts, entry_counts, reference
+from snapfs.cli.render.text import Called, Mode, change_counts, entry_counts, reference
 from snapfs.create import CreateResult
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_count, format_duration, format_size
 
 
-def print_created(invocation: Invocation, result: CreateResult) -> None:
+def print_created(
+    invocation: Invocation, result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool
+) -> None:
     """The reference on stdout; the summary on stderr."""
     name = reference(result.root, result.snapshot) if result.snapshot is not None else None
     if invocation.json:
-        invocation.emit("create/1", Called(name), result)
+        invocation.emit("create/1", Called(name), result, Mode(dry_run))
         return
     for explained in result.explained:
         verdict = "left out" if explained.excluded else "kept"
@@ -29,15 +31,18 @@ def print_created(invocation: Invocation, result: CreateResult) -> None:
         invocation.say(f"matched nothing: {rule}")
     if name is not None:
         invocation.out.line(name)
-    invocation.say(summary(result))
+    invocation.say(summary(result, dry_run=dry_run, skip_if_unchanged=skip_if_unchanged))
 
 
-def summary(result: CreateResult) -> str:
+def summary(result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool) -> str:
     """One line: files, changed, bytes read, stored, time."""
+    skipped = skip_if_unchanged and result.unchanged
     stored = f"stored {format_size(result.stored_bytes)}"
     if result.metadata_bytes:
         stored += f" + {format_size(result.metadata_bytes)} of metadata"
     changes = change_counts(result.new, result.changed, result.removed)
+    if result.new and result.removed:
+        changes += " (what was renamed is both new and removed)"
     parts = [
         f"{entry_counts(result.files, result.dirs, result.others)}, {format_size(result.total_bytes)}",
         "first snapshot" if result.first else changes,
@@ -46,10 +51,10 @@ def summary(result: CreateResult) -> str:
     if result.problems:
         parts.append(f"{format_count(result.problems, 'problem')}, so it is incomplete")
     text = f"{result.root.label}: {'; '.join(parts)}"
-    if result.snapshot is None:
-        text += (
-            "; unchanged, no snapshot taken" if result.unchanged else "; dry run, nothing stored"
-        )
+    if dry_run:
+        text += f"; {'no snapshot would be taken, ' if skipped else ''}dry run, nothing stored"
+    elif skipped:
+        text += "; unchanged, no snapshot taken"
     return text
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.text import print_roots, reference
+from snapfs.cli.render.text import Mode, print_roots, reference
 from snapfs.fs.machine import host_id
-from snapfs.model.quote import quote
+from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, RootSummary
 from snapfs.repository.opened import Repository
 
@@ -40,6 +41,18 @@ def print_root_summaries(invocation: Invocation, repository: Repository) -> None
         )
 
 
+def none_of(roots: Sequence[Root], repository: bytes) -> str:
+    """That there are no snapshots of these roots yet."""
+    labels = ", ".join(root.label for root in roots) or "it"
+    return f"no snapshots of {labels} in {quote(repository)}"
+
+
+def say_none(invocation: Invocation, roots: Sequence[Root], repository: bytes) -> None:
+    """That, and how to take the first one."""
+    create = " ".join(["snapfs create", *(root.label for root in roots)])
+    invocation.say(f"{none_of(roots, repository)}; `{create}` takes the first one")
+
+
 def root_state(summary: RootSummary) -> RootState:
     """What is known of a root's snapshots, for ``--json``."""
     newest = summary.newest
@@ -52,15 +65,29 @@ def root_state(summary: RootSummary) -> RootState:
 
 
 def print_root(
-    invocation: Invocation, repository: Repository, root: Root, *, dry_run: bool
+    invocation: Invocation, repository: Repository, before: Root, after: Root, *, dry_run: bool
 ) -> None:
-    """One root as it is now: its label on stdout."""
+    """One root as it is now, or would be: its label on stdout."""
     if invocation.json:
-        invocation.emit("root/1", root)
+        invocation.emit("root/1", after, Mode(dry_run))
         return
-    invocation.out.line(root.label)
+    invocation.out.line(after.label)
     if dry_run:
-        invocation.say(f"{root.label}: dry run, nothing changed in {quote(repository.path)}")
+        where = quote(repository.path)
+        would = _would(before, after)
+        invocation.say(f"{before.label} would {would}; dry run, nothing changed in {where}")
     else:
-        where = quote(root.path) if root.path is not None else "a stream"
-        invocation.say(f"{root.label} is {where}")
+        invocation.say(f"{after.label} is {_place(after)}")
+
+
+def _would(before: Root, after: Root) -> str:
+    if after.label != before.label:
+        return f"be renamed to {after.label}"
+    if (after.host, after.path) != (before.host, before.path):
+        return f"be {_place(after)}"
+    return "stay as it is"
+
+
+def _place(root: Root) -> str:
+    path = quote(root.path) if root.path is not None else "a stream"
+    return path if root.host == host_id() else f"{path} on host {printable(root.host)}"

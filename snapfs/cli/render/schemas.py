@@ -17,7 +17,7 @@ from snapfs.cli.render.entries import Attributes
 from snapfs.cli.render.progress import Note, Trouble
 from snapfs.cli.render.restored import Undo
 from snapfs.cli.render.roots import RootState
-from snapfs.cli.render.text import Called, Named
+from snapfs.cli.render.text import Called, Mode, Named
 from snapfs.cli.start import Standing
 from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
@@ -41,10 +41,10 @@ class Schema:
 
 
 SCHEMAS = (
-    Schema("create/1", "each snapshot that was taken", (Called, CreateResult)),
+    Schema("create/1", "each snapshot that was taken", (Called, CreateResult, Mode)),
     Schema("list/1", "each snapshot", (Named, Snapshot)),
     Schema("roots/1", "each root", (Root, RootState)),
-    Schema("root/1", "a root that was renamed or moved", (Root,)),
+    Schema("root/1", "a root that was renamed or moved", (Root, Mode)),
     Schema("show/1", "one snapshot in full", (Called, ShowResult)),
     Schema("ls/1", "each entry", (Named, Attributes)),
     Schema("cat/1", "the file piece by piece", (Place, Chunk)),
@@ -53,8 +53,12 @@ SCHEMAS = (
     Schema("diff-stat/1", "the counts, with --stat", (DiffSummary,)),
     Schema("restore/1", "what was done", (Named, RestoreResult, Undo)),
     Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan)),
-    Schema("snapshot/1", "each snapshot as it is now", (Named, Snapshot)),
-    Schema("delete/1", "what was deleted", (DeleteResult,)),
+    Schema(
+        "snapshot/1",
+        "each snapshot as it is now, with --dry-run as it would be",
+        (Named, Snapshot, Mode),
+    ),
+    Schema("delete/1", "what was deleted", (DeleteResult, Mode)),
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
     Schema("runs/1", "each run", (Run,)),
     Schema("info/1", "the repository in numbers", (InfoResult,)),

@@ -52,6 +52,14 @@ class Named:
     """label of the root"""
 
 
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """Whether it was done."""
+
+    dry_run: bool
+    """true if nothing was changed: it says what would be"""
+
+
 def reference(root: Root, snapshot: Snapshot) -> str:
     """``photos@s20260601-120000.000``."""
     return f"{root.label}@{snapshot.name}"
@@ -132,8 +140,8 @@ def entry_counts(files: int, dirs: int, others: int) -> str:
     return ", ".join(parts)
 
 
-def change_counts(added: int, changed: int, removed: int, renamed: int = 0) -> str:
+def change_counts(added: int, changed: int, removed: int) -> str:
     """``600 new, 12 changed, 3 removed``; ``nothing changed`` if so."""
-    counts = ((added, "new"), (changed, "changed"), (removed, "removed"), (renamed, "renamed"))
+    counts = ((added, "new"), (changed, "changed"), (removed, "removed"))
     parts = [f"{count:,} {word}" for count, word in counts if count]
     return ", ".join(parts) or "nothing changed"
