@@ -7,11 +7,11 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
-from snapfs.cli.frame.hints import for_missing_paths, for_paths
+from snapfs.cli.frame.hints import for_missing_paths, for_paths, refuse_slash
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument, flag
-from snapfs.cli.frame.paths import path_in, refuse_slash
+from snapfs.cli.frame.paths import path_in
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import open_to_read

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
-from snapfs.cli.frame.hints import for_missing_paths, for_paths
+from snapfs.cli.frame.hints import for_missing_paths, for_paths, refuse_slash
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument, flag, literals, option, parse_pattern
-from snapfs.cli.frame.paths import ordinary_path, path_in, refuse_slash
+from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import of_this_host

@@ -131,7 +131,7 @@ def test_settings_fill_what_the_command_line_leaves_out() -> None:
     ],
 )
 def test_options_before_the_command(words: list[str], leading: list[str], rest: list[str]) -> None:
-    assert split_leading(Changing, words) == (leading, rest)
+    assert split_leading(params_of(Changing), words) == (leading, rest)
 
 
 def test_own_options_come_before_inherited_ones() -> None:

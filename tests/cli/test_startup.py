@@ -56,6 +56,17 @@ def test_help_loads_no_command(past: Shell) -> None:
     assert "dataclasses" not in modules
 
 
+def test_a_key_press_loads_no_more_than_it_needs(past: Shell) -> None:
+    commands_only = loaded(past, "__complete", "bash", "snapfs l", "l")
+    assert not {"sqlite3", "snapfs.cli.frame.invocation"} & commands_only
+    assert not {
+        name for name in commands_only if name.startswith(("snapfs.repository", "snapfs.fs"))
+    }
+    names = loaded(past, "__complete", "zsh", "ls", "s")
+    assert "snapfs.repository.opened" in names
+    assert not {"snapfs.tree.listing", "snapfs.fs.matching"} & names
+
+
 def test_a_command_loads_no_other(past: Shell) -> None:
     folder = Path(sys.modules["snapfs.cli"].__path__[0])
     names = {f"snapfs.cli.{path.stem}" for path in folder.glob("*.py")}

@@ -6,22 +6,16 @@ needed, and whatever fails offers nothing.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 from typing import NamedTuple
 
 from snapfs.cli.frame import commands
-from snapfs.cli.frame.declared import CHANGING, COMMON, DECLARED
-from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.frame.options import Changing, Common
-from snapfs.cli.frame.params import Param, params_of
+from snapfs.cli.frame.declared import CHANGING, DECLARED
+from snapfs.cli.frame.params import Param
 from snapfs.cli.frame.parser import split_leading
-from snapfs.cli.frame.settings import Environment
-from snapfs.cli.frame.shellwords import for_readline, split_line
-from snapfs.cli.frame.storedwords import WORDS, starting, stored_words
-from snapfs.cli.frame.streams import Messages, Output, Streams
+from snapfs.cli.frame.shellwords import for_readline, split_line, starting
+from snapfs.cli.frame.streams import Output
 from snapfs.errors import Exit
 
 _MOST = 2000
@@ -38,6 +32,8 @@ FILES = {
     "state": "default",
 }
 """By what a word is: the file names that fit."""
+WORDS = frozenset({"reference", "file", "snapshot", "range", "state", "root", "root-or-directory"})
+"""What the repository is asked for."""
 
 
 class Offer(NamedTuple):
@@ -109,7 +105,7 @@ def _offer(words: list[str]) -> Offer:
     by_name = _by_name(CHANGING)
     if len(words) > 1 and words[-2] in by_name and not by_name[words[-2]].is_flag:
         return _values(by_name[words[-2]], typed, words)
-    _, rest = split_leading(Changing, words[:-1])
+    _, rest = split_leading(CHANGING, words[:-1])
     if not rest:
         if typed.startswith("-"):
             return _option(typed, CHANGING, words)
@@ -174,26 +170,10 @@ def _values(param: Param, typed: str, words: list[str]) -> Offer:
     files = FILES.get(param.completes, "")
     if param.completes not in WORDS:
         return Offer(files=files)
-    return Offer(stored_words(param.completes, typed, _invocation(words)), files)
+    # Commands and options need no repository, nor what opens one.
+    from snapfs.cli.frame.storedwords import stored_words
 
-
-def _invocation(words: Sequence[str]) -> Invocation:
-    """Enough of an invocation to open the repository that the words mean."""
-    given: dict[str, str | None] = {}
-    by_name = _by_name(param for param in COMMON if not param.is_flag)
-    for word, after in pairwise(words[:-1]):
-        name, equals, text = word.partition("=")
-        if word in by_name:
-            given[by_name[word].field] = after
-        elif equals and name in by_name:
-            given[by_name[name].field] = text
-    common = Common(repo=given.get("repo"), root=given.get("root"), profile=given.get("profile"))
-    environment = Environment(os.environb)
-    if common.repo is None:
-        settings = environment.settings(common.profile)
-        repo = settings(next(p for p in params_of(Common) if p.field == "repo"))
-        common = replace(common, repo=repo.texts[0] if repo else None)
-    return Invocation("completion", (), common, {}, environment, Streams(Output(), Messages()))
+    return Offer(stored_words(param.completes, typed, words), files)
 
 
 def _option_names(params: Iterable[Param]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.names import LATEST
 from snapfs.model.quote import quote
-from snapfs.model.snapshot import Root, StoredSide
+from snapfs.model.snapshot import Root, Side, StoredSide
 from snapfs.repository.opened import Repository
 from snapfs.repository.runs import recorded
 from snapfs.tree.listing import stat_path
@@ -85,6 +85,17 @@ def for_missing_paths(stored: StoredSide) -> Iterator[None]:
             name = f"{stored.root.label}@{stored.snapshot.name}"
             error.hint = f"`snapfs ls {name}` shows what it has"
         raise
+
+
+def refuse_slash(repository: Repository, side: Side, path: bytes, word: str | None) -> None:
+    """Raises UsageError where ``word`` ends as only a directory may, and there is something else."""
+    if not (word or "").endswith("/") or not path:
+        return
+    found = stat_path(repository, side, path)
+    if found is not None and found.kind != Kind.DIR:
+        raise UsageError(
+            f"{quote(path)} is no directory", subject=quote(path), hint="leave out the / at its end"
+        )
 
 
 def refuse_pinned(repository: Repository, chosen: Sequence[StoredSide], *, dry_run: bool) -> None:

@@ -71,9 +71,9 @@ def parse(
     return Parsed(arguments(**frozen), origins)
 
 
-def split_leading(arguments: type, words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_leading(params: Sequence[Param], words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options before a command's name, spelled long, and the words from the name on."""
-    known = _by_name(params_of(arguments))
+    known = _by_name(params)
     leading: list[str] = []
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] not in {"-", "--"}:

@@ -6,12 +6,9 @@ import os
 
 from snapfs.cli.frame.roots import Roots, relative_to
 from snapfs.errors import UsageError
-from snapfs.model.kinds import Kind
 from snapfs.model.quote import quote
 from snapfs.model.reference import Reference
-from snapfs.model.snapshot import Root, Side
-from snapfs.repository.opened import Repository
-from snapfs.tree.listing import stat_path
+from snapfs.model.snapshot import Root
 
 
 def path_in(roots: Roots, reference: Reference, root: Root) -> bytes:
@@ -36,17 +33,6 @@ def _inside(path: bytes, written: bytes, root: Root) -> bytes:
     if normal == b".." or normal.startswith(b"../"):
         raise UsageError(f"{quote(written)} leads out of {root.label}", subject=quote(written))
     return b"" if normal == b"." else normal
-
-
-def refuse_slash(repository: Repository, side: Side, path: bytes, word: str | None) -> None:
-    """Raises UsageError where ``word`` ends as only a directory may, and there is something else."""
-    if not (word or "").endswith("/") or not path:
-        return
-    found = stat_path(repository, side, path)
-    if found is not None and found.kind != Kind.DIR:
-        raise UsageError(
-            f"{quote(path)} is no directory", subject=quote(path), hint="leave out the / at its end"
-        )
 
 
 def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:

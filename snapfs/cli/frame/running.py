@@ -37,7 +37,7 @@ def run_command(words: list[str], streams: Streams) -> int:
 
 def _run_command(words: list[str], streams: Streams) -> int:
     try:
-        leading, rest = split_leading(Changing, words)
+        leading, rest = split_leading(params_of(Changing), words)
         if rest[:1] == ["help"]:
             topics = [word for word in rest[1:] if not word.startswith("-")]
             if not topics:
@@ -80,7 +80,7 @@ def _member(name: str, loaded: Any, words: list[str]) -> tuple[str, Any, list[st
     """The command itself, or the one of a family that the next word names."""
     if not isinstance(loaded, Family):
         return name, loaded, words
-    leading, rest = split_leading(Changing, words)
+    leading, rest = split_leading(params_of(Changing), words)
     word = rest[0] if rest else loaded.default
     listed = loaded.member(word)
     if listed is None:

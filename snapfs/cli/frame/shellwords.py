@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 _UNSAFE = frozenset(" \t\"'\\$`!#&()*;<>?[]^{|}")
@@ -78,6 +79,11 @@ def for_readline(candidate: str, raw: str, part: str) -> str | None:
         # "!" would be looked up in the history, and no backslash is taken away before it.
         return None if "!" in rest else _escape(rest, _UNSAFE_IN_DOUBLE)
     return escape(rest)
+
+
+def starting(typed: str, words: Iterable[str]) -> Iterator[str]:
+    """Those words that begin as what is typed."""
+    return (word for word in words if word.startswith(typed))
 
 
 def _escape(text: str, unsafe: frozenset[str]) -> str:

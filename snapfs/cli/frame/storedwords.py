@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
+from snapfs.cli.frame.declared import COMMON
 from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Common
+from snapfs.cli.frame.params import params_of
 from snapfs.cli.frame.paths import path_in
+from snapfs.cli.frame.settings import Environment
+from snapfs.cli.frame.shellwords import starting
 from snapfs.cli.frame.states import States
+from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.frame.where import open_to_read
 from snapfs.errors import SnapfsError
 from snapfs.model.kinds import Kind
 from snapfs.model.names import LATEST
 from snapfs.model.reference import LATEST_POINT, read_reference
 from snapfs.model.snapshot import StoredSide
-from snapfs.tree.listing import list_tree
-
-WORDS = frozenset({"reference", "file", "snapshot", "range", "state", "root", "root-or-directory"})
-"""What the repository is asked for."""
 
 
-def starting(typed: str, words: Iterable[str]) -> Iterator[str]:
-    """Those that begin so."""
-    return (word for word in words if word.startswith(typed))
-
-
-def stored_words(what: str, typed: str, invocation: Invocation) -> Iterator[str]:
-    """Full words for what is typed of a word that is ``what`` (one of ``WORDS``)."""
+def stored_words(what: str, typed: str, words: Sequence[str]) -> Iterator[str]:
+    """Full words for what is typed of a word that is ``what`` (one of ``complete.WORDS``)."""
+    invocation = _invocation(words)
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
         if what in {"root", "root-or-directory"}:
@@ -40,6 +41,25 @@ def stored_words(what: str, typed: str, invocation: Invocation) -> Iterator[str]
             else:
                 found = _snapshots(typed, states, end)
             yield from starting(typed, found)
+
+
+def _invocation(words: Sequence[str]) -> Invocation:
+    """Enough of an invocation to open the repository that the words mean."""
+    given: dict[str, str | None] = {}
+    by_name = {name: one for one in COMMON if not one.is_flag for name in one.names}
+    for word, after in pairwise(words[:-1]):
+        name, equals, text = word.partition("=")
+        if word in by_name:
+            given[by_name[word].field] = after
+        elif equals and name in by_name:
+            given[by_name[name].field] = text
+    common = Common(repo=given.get("repo"), root=given.get("root"), profile=given.get("profile"))
+    environment = Environment(os.environb)
+    if common.repo is None:
+        settings = environment.settings(common.profile)
+        repo = settings(next(p for p in params_of(Common) if p.field == "repo"))
+        common = replace(common, repo=repo.texts[0] if repo else None)
+    return Invocation("completion", (), common, {}, environment, Streams(Output(), Messages()))
 
 
 def _snapshots(typed: str, states: States, end: str) -> Iterator[str]:
@@ -93,6 +113,9 @@ def _paths(typed: str, states: States) -> Iterator[str]:
     path = path_in(states, reference, side.root)
     if not isinstance(side, StoredSide):
         return
+    # What reads trees is of no use for names.
+    from snapfs.tree.listing import list_tree
+
     for listed in list_tree(states.repository, side, path, recursive=False):
         name = listed.path.rpartition(b"/")[2].decode("utf-8", "surrogateescape")
         word = head + name + ("/" if listed.entry.kind == Kind.DIR else "")
