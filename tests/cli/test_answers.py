@@ -47,7 +47,7 @@ def test_a_root_of_another_host(past: Shell, monkeypatch: pytest.MonkeyPatch) ->
     assert [line.split()[-1] for line in lines[2:]] == ["zz"]
     listed = past("list")
     assert [line.split()[0] for line in listed.lines[1:]] == ["home", "photos"]
-    why = f"{here} is root photos on another host (zz), which this one ({host_id()}) is not"
+    why = f"{here} is root photos on another host (zz), not on this one ({host_id()})"
     way_out = f"`snapfs roots move photos {here}` makes it one of this host"
     for told in (listed.err, past("create", code=2).err, past("ls", code=2).err, past().out):
         assert why in told

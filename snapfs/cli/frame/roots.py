@@ -53,7 +53,7 @@ class Roots:
             return ""
         return (
             f"{quote(found.path or b'')} is root {found.label} on another host "
-            f"({printable(found.host)}), which this one ({self.host}) is not; "
+            f"({printable(found.host)}), not on this one ({self.host}); "
             f"`snapfs roots move {found.label} {quote(found.path or b'')}` makes it one of this host"
         )
 
