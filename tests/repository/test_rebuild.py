@@ -236,7 +236,7 @@ def test_runs_are_kept_where_they_can_be_read(store: Store) -> None:
     Rebuilt(store).whole()
     with store.open(write=False) as repository:
         told = [run.command for run in runs(repository, root=None, failed=False, limit=None)]
-    assert told == ["snapfs test", "snapfs rebuild-catalog"]
+    assert told == ["snapfs test", "rebuild-catalog"]
     store.lose_catalog()
     Rebuilt(store).whole()
     with store.open(write=False) as repository:
