@@ -91,11 +91,9 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
 
 def _storage_full(path: str) -> StorageFullError:
     """SQLite does not say which of its files is meant, and sorts in temporary ones."""
-    temporary = next(
-        (place for place in (os.environ.get("SQLITE_TMPDIR"), os.environ.get("TMPDIR"),
-                             "/var/tmp", "/usr/tmp", "/tmp")
-         if place and os.access(place, os.W_OK | os.X_OK)), "."
-    )  # fmt: skip
+    from tempfile import gettempdir  # loaded for this alone
+
+    temporary = gettempdir()
     if _no_room(os.fsencode(temporary) + b"/") and not _no_room(os.fsencode(path)):
         return StorageFullError(
             f"no space left in the temporary directory {temporary}", subject=temporary,
