@@ -64,7 +64,7 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
     text = str(error)
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith("SQLITE_FULL") or "disk is full" in text:
-        return _storage_full(path)
+        return StorageFullError(f"no space left for {path}", subject=path)
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LockedError(f"{path} is in use by another process", subject=path)
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
@@ -87,19 +87,6 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
             hint="run snapfs rebuild-catalog",
         )  # fmt: skip
     return RepositoryError(f"{path}: {text}", subject=path)
-
-
-def _storage_full(path: str) -> StorageFullError:
-    """SQLite does not say which of its files is meant, and sorts in temporary ones."""
-    from tempfile import gettempdir  # loaded for this alone
-
-    temporary = gettempdir()
-    if _no_room(os.fsencode(temporary) + b"/") and not _no_room(os.fsencode(path)):
-        return StorageFullError(
-            f"no space left in the temporary directory {temporary}", subject=temporary,
-            hint="TMPDIR names another",
-        )  # fmt: skip
-    return StorageFullError(f"no space left for {path}", subject=path)
 
 
 def _no_room(path: bytes) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
-from snapfs.errors import Exit, NotFoundError, SnapfsError, UsageError
+from snapfs.errors import Exit, NotFoundError, SnapfsError, StorageFullError, UsageError
 from snapfs.model.quote import printable, quote
 
 _KEPT_CODES = (Exit.NO_REPOSITORY, Exit.LOCKED)
@@ -61,6 +61,8 @@ def tell(error: Exception, words: Sequence[str], streams: Streams) -> int:
 
 def as_snapfs_error(error: Exception) -> SnapfsError:
     """The error itself, or one that says the same in our words."""
+    if isinstance(error, StorageFullError):
+        return _where_it_is_full(error)
     if isinstance(error, SnapfsError):
         return error
     if isinstance(error, OSError):
@@ -71,6 +73,28 @@ def as_snapfs_error(error: Exception) -> SnapfsError:
         f"internal error: {type(error).__name__}: {error}",
         hint="snapfs verify tells whether the catalog is damaged; if not, please report this with --debug",
     )
+
+
+def _where_it_is_full(error: StorageFullError) -> StorageFullError:
+    """SQLite does not say which of its files is meant, and sorts in temporary ones."""
+    from tempfile import gettempdir
+
+    temporary = gettempdir()
+    if not os.path.isabs(error.subject) or _room(temporary) or not _room(error.subject):
+        return error
+    return StorageFullError(
+        f"no space left in the temporary directory {temporary}", subject=temporary,
+        hint="TMPDIR names another",
+    )  # fmt: skip
+
+
+def _room(path: str) -> bool:
+    """Whether the filesystem of a file has some."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return False
+    return found.f_bavail * found.f_frsize >= 1 << 20
 
 
 @contextmanager
