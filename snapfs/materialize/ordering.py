@@ -11,9 +11,13 @@ import heapq
 import pickle
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
 from typing import IO
 
 from snapfs.materialize.filewriter import FileJob
+
+_FIRST_WINDOWS = (8192, 16_384, 32_768)
+"""As those of a first snapshot: its segments are decoded once, and the processes soon have something to do."""
 
 _WINDOW_FILES = 65_536
 """About 35 MB of jobs."""
@@ -36,6 +40,8 @@ class SegmentOrder:
         self._jobs: list[FileJob] = []
         self._spool: IO[bytes] | None = None
         self._runs: list[list[int]] = []
+        self._windows = chain(_FIRST_WINDOWS, repeat(_WINDOW_FILES))
+        self._most = next(self._windows)
 
     def add(self, jobs: list[FileJob]) -> None:
         """Take jobs."""
@@ -44,12 +50,13 @@ class SegmentOrder:
     @property
     def is_full(self) -> bool:
         """Whether `take` must be called now."""
-        return len(self._jobs) >= _WINDOW_FILES
+        return len(self._jobs) >= self._most
 
     def take(self) -> Iterator[list[FileJob]]:
         """Groups to write now: of the jobs held, or none if it is better to put them aside."""
         jobs = sorted(self._jobs, key=_place_key)
         self._jobs = []
+        self._most = next(self._windows)
         if _share_used(jobs) >= _WORTH_DECODING:
             yield from _groups(jobs)
         else:
