@@ -21,7 +21,7 @@ from snapfs.fs.handles import open_below, open_file
 from snapfs.fs.holes import data_ranges, may_have_holes
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
-from snapfs.model.extents import ExtentKind
+from snapfs.model.extents import ExtentKind, pack_digest_extents
 from snapfs.model.toread import ToRead
 
 BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.HOLE)
@@ -77,7 +77,7 @@ class FileRead(NamedTuple):
     """What reading one file gave.
 
     ``digest`` is that of the content, None for an empty file or a failure. ``extents`` is None where
-    the content is that one block. ``fresh`` is the stat (size, mtime_ns, ctime_ns) where it is no
+    the content is that one block, else packed (``model.extents``): a file of 20 GB has 270,000. ``fresh`` is the stat (size, mtime_ns, ctime_ns) where it is no
     longer the scan's. ``errno`` and ``what`` tell of a failure.
     """
 
@@ -85,7 +85,7 @@ class FileRead(NamedTuple):
     outcome: int
     digest: bytes | None
     size: int
-    extents: list[DigestedExtent] | None
+    extents: bytes | None
     flags: int
     xattr: bytes
     fresh: tuple[int, int, int] | None
@@ -239,7 +239,7 @@ class FileReader:
                 Outcome.READ if settled else Outcome.CHANGED,
                 digest,
                 total,
-                extents,
+                None if extents is None else pack_digest_extents(extents),
                 get_flags(fd),
                 read_xattrs(fd),
                 None if quiet and total == item.size else (total, now[1], now[2]),

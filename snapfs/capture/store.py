@@ -249,7 +249,7 @@ class Intake:
         self, files: Sequence[ToRead], special: Sequence[tuple[int, FileRead]]
     ) -> None:
         full: list[ReadResult] = []
-        contents: dict[bytes, tuple[bytes, int, list[tuple[int, int, bytes]]]] = {}
+        contents: dict[bytes, tuple[bytes, int, bytes]] = {}
         vanished: list[int] = []
         for number, result in special:
             item = files[number]

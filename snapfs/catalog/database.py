@@ -26,8 +26,8 @@ from snapfs.errors import (
 )
 
 BUSY_TIMEOUT_S = 120.0
-CACHE_KIB = 32 * 1024
-TEMP_CACHE_KIB = 32 * 1024
+CACHE_KIB = 24 * 1024
+TEMP_CACHE_KIB = 16 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
 
 STAGE_TABLES = (

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.model.extents import pack_digest_extents
 from snapfs.model.kinds import Kind
 from snapfs.model.toread import ToRead
 
@@ -246,13 +245,10 @@ class Stage:
             self._put_attrs()
             db.executemany(sql.STAGE_SET_READ_ALL, rows)
 
-    def put_contents(self, rows: Iterable[tuple[bytes, int, list[tuple[int, int, bytes]]]]) -> None:
-        """Contents of several extents: ``(digest, size, extents)``."""
+    def put_contents(self, rows: Iterable[tuple[bytes, int, bytes]]) -> None:
+        """Contents of several extents: ``(digest, size, extents packed with digests)``."""
         with self.catalog.scratch() as db:
-            db.executemany(
-                sql.STAGE_PUT_CONTENT,
-                [(digest, size, pack_digest_extents(extents)) for digest, size, extents in rows],
-            )
+            db.executemany(sql.STAGE_PUT_CONTENT, rows)
 
     def finish_reading(self) -> None:
         """Take out what vanished; directories with a child that is not certain are not either."""
