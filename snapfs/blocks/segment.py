@@ -37,7 +37,7 @@ COMPRESSION_NONE = 0
 COMPRESSION_ZSTD = 1
 
 # Of software installations level 3 (dfast) stores 2.7 % less for 1.3 times the time, 1 (fast) 5 % more for
-# 0.92 of it, with the tables below.
+# 0.92 of it, with the table below.
 ZSTD_LEVEL = 2
 # 4 MiB, so that a whole segment of small files is in reach (0.2 % smaller than the default 2 MiB).
 _WINDOW_LOG = 22

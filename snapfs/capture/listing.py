@@ -8,6 +8,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from stat import S_IFMT
 
+from snapfs.fs.fingerprint import SLICE
 from snapfs.fs.matching import DirRules
 from snapfs.fs.temporary import is_temporary
 
@@ -58,7 +59,11 @@ def entries(
         yield name, st
 
 
-def has_temporary(names: Sequence[bytes]) -> bool:
-    """Whether one of the sorted names could be a temporary file of a restore."""
+def is_plain(names: Sequence[bytes]) -> bool:
+    """Whether sorted names can be looked at by `fs.fingerprint.glance`: neither too many, nor one that
+    could be a temporary file of a restore.
+    """
+    if len(names) > SLICE:
+        return False
     at = bisect_left(names, TEMPORARY_START)
-    return at < len(names) and names[at].startswith(TEMPORARY_START)
+    return at == len(names) or not names[at].startswith(TEMPORARY_START)

@@ -77,8 +77,9 @@ class FileRead(NamedTuple):
     """What reading one file gave.
 
     ``digest`` is that of the content, None for an empty file or a failure. ``extents`` is None where
-    the content is that one block, else packed (``model.extents``): a file of 20 GB has 270,000. ``fresh`` is the stat (size, mtime_ns, ctime_ns) where it is no
-    longer the scan's. ``errno`` and ``what`` tell of a failure.
+    the content is that one block, else packed (``model.extents``): a file of 20 GB has 270,000.
+    ``fresh`` is the stat (size, mtime_ns, ctime_ns) where it is no longer the scan's. ``errno`` and
+    ``what`` tell of a failure.
     """
 
     seq: int

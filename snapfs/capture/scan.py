@@ -17,7 +17,7 @@ from typing import Any
 
 from snapfs.capture.comparison import Comparison
 from snapfs.capture.head import HeadDirectories
-from snapfs.capture.listing import entries, has_temporary, sorted_names
+from snapfs.capture.listing import entries, is_plain, sorted_names
 from snapfs.capture.newdirectory import NewDirectories
 from snapfs.capture.scouting import Scouting, worthwhile
 from snapfs.capture.seen import (
@@ -37,6 +37,7 @@ from snapfs.capture.staging import OnFiles, Staging
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import DirRow, Stage
+from snapfs.catalog.streams import slices
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.fingerprint import SLICE, Fingerprint, Glance, glance
 from snapfs.fs.matching import RuleMatcher
@@ -138,11 +139,7 @@ class Scanner:
             known.state == OK if isinstance(known, Confirmed) else self._comparison.same(known, st)
         ):
             return False
-        totals = self.totals
-        totals.entries += found.entries
-        totals.files += found.files
-        totals.dirs += found.dirs
-        totals.total_bytes += found.total_bytes
+        self.totals.add(found.entries, found.files, found.dirs, found.total_bytes)
         self.progress.advance(entries=found.entries)
         return True
 
@@ -256,7 +253,7 @@ class Scanner:
         stored = frame.stored
         seen: Glance | None = None
         if self._comparison.by_stat:
-            if frame.rules is None and len(names) <= SLICE and not has_temporary(names):
+            if frame.rules is None and is_plain(names):
                 seen = glance(fd, names, self._rules_digest, self.options.skip)
             if seen is None:
                 mark = Fingerprint(self._digest(frame))
@@ -287,11 +284,7 @@ class Scanner:
             count = self.totals.entries - before
         else:
             directories, count = seen.directories, len(seen.stats)
-            totals = self.totals
-            totals.entries += count
-            totals.files += seen.files
-            totals.dirs += len(directories)
-            totals.total_bytes += seen.total_bytes
+            self.totals.add(count, seen.files, len(directories), seen.total_bytes)
         if directories:
             parent = frame.key
             below: list[tuple[Any, ...]] = []
@@ -309,7 +302,7 @@ class Scanner:
     def _merge(self, frame: Frame, seen: Iterable[tuple[bytes, os.stat_result]]) -> None:
         """Walk the live names and the head's side by side."""
         parent = frame.key
-        rows = self._head_rows(parent)
+        rows = slices(self.catalog, sql.SCAN_CHILDREN, parent, most=SLICE)
         old = next(rows, None)
         same_file = self._comparison.same_file
         below: list[tuple[Any, ...]] = []
@@ -360,17 +353,6 @@ class Scanner:
         frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
-
-    def _head_rows(self, parent: int) -> Iterator[Any]:
-        """Rows of ``SCAN_CHILDREN``; of a large directory some at a time."""
-        after = b""
-        while True:
-            params = {"parent": parent, "after": after, "most": SLICE}
-            rows = self.catalog.execute(sql.SCAN_CHILDREN, params).fetchall()
-            yield from rows
-            if len(rows) < SLICE:
-                return
-            after = rows[-1][0]
 
     def _check_own(self, frame: Frame) -> None:
         """Whether the attributes of a known directory itself have changed."""

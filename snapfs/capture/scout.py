@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from snapfs import workers
-from snapfs.capture.listing import has_temporary, sorted_names
+from snapfs.capture.listing import is_plain, sorted_names
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.fingerprint import SLICE, glance
+from snapfs.fs.fingerprint import glance
 from snapfs.fs.rules import IGNORE_FILE
 
 ENTRIES_AT_ONCE = 2000
@@ -120,7 +120,7 @@ class Scout:
         except OSError:
             return
         self._looked += len(names) + 1
-        if len(names) > SLICE or IGNORE_FILE in names or has_temporary(names):
+        if IGNORE_FILE in names or not is_plain(names):
             return
         seen = glance(fd, names, self._start.rules_digest, self._start.skip)
         if seen is None:

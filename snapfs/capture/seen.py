@@ -99,6 +99,13 @@ class ScanTotals:
         elif fmt == 0o040000:
             self.dirs += 1
 
+    def add(self, entries: int, files: int, dirs: int, total_bytes: int) -> None:
+        """Many entries more, counted already."""
+        self.entries += entries
+        self.files += files
+        self.dirs += dirs
+        self.total_bytes += total_bytes
+
     def see_repository(self) -> None:
         """The repository lies inside the tree."""
         self.repository_seen = True

@@ -65,6 +65,13 @@ class Spill:
         return self._db, name
 
 
+def _select(db: sqlite3.Connection, statement: str, key: object) -> list[Any]:
+    try:
+        return db.execute(statement, (key,)).fetchall()
+    except sqlite3.Error as error:
+        raise translate(error, _NAME) from error
+
+
 class SpilledMap(Generic[V]):
     """Values by bytes."""
 
@@ -79,7 +86,7 @@ class SpilledMap(Generic[V]):
     def __contains__(self, key: object) -> bool:
         if key in self._held:
             return True
-        return self._db is not None and self._look_up(key) is not None
+        return self._db is not None and bool(_select(self._db, self._get, key))
 
     def __setitem__(self, key: bytes, value: V) -> None:
         self._held[key] = value
@@ -90,9 +97,8 @@ class SpilledMap(Generic[V]):
         """The value, None if there is none."""
         found = self._held.get(key)
         if found is None and self._db is not None:
-            row = self._look_up(key)
-            if row is not None:
-                return self._unpack(marshal.loads(row[0]))
+            for (value,) in _select(self._db, self._get, key):
+                return self._unpack(marshal.loads(value))
         return found
 
     def __getitem__(self, key: bytes) -> V:
@@ -112,19 +118,11 @@ class SpilledMap(Generic[V]):
         self._write_out()
         key: Any = 0  # before all bytes, also those of no length
         while True:
-            with translated(_NAME):
-                rows = self._db.execute(self._after, (key,)).fetchall()
+            rows = _select(self._db, self._after, key)
             for key, value in rows:
                 yield key, self._unpack(marshal.loads(value))
             if len(rows) < _AT_ONCE:
                 return
-
-    def _look_up(self, key: object) -> Any:
-        assert self._db is not None
-        try:
-            return self._db.execute(self._get, (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise translate(error, _NAME) from error
 
     def _write_out(self) -> None:
         with translated(_NAME):
@@ -161,21 +159,12 @@ class SpilledGroups:
         found = self._held.get(number, [])
         if self._db is None:
             return sorted(found)
-        return sorted([*found, *(row[0] for row in self._look_up(number))])
+        return sorted([*found, *(row[0] for row in _select(self._db, self._get, number))])
 
     def __contains__(self, number: object) -> bool:
         if number in self._held:
             return True
-        if self._db is None:
-            return False
-        return bool(self._look_up(number))
-
-    def _look_up(self, number: object) -> list[Any]:
-        assert self._db is not None
-        try:
-            return self._db.execute(self._get, (number,)).fetchall()
-        except sqlite3.Error as error:
-            raise translate(error, _NAME) from error
+        return self._db is not None and bool(_select(self._db, self._get, number))
 
     def _write_out(self) -> None:
         with translated(_NAME):

@@ -22,6 +22,19 @@ _BEYOND = b"\xff" * 256
 _make = Entry._make
 
 
+def slices(
+    catalog: Catalog, statement: str, parent: int, *, after: bytes = b"", most: int = SLICE
+) -> Iterator[Any]:
+    """Rows of a directory by name, their first column; ``statement`` gives ``:most`` after ``:after``."""
+    while True:
+        params = {"parent": parent, "after": after, "most": most}
+        rows = catalog.execute(statement, params).fetchall()
+        yield from rows
+        if len(rows) < most:
+            return
+        after = rows[-1][0]
+
+
 def each_child(
     catalog: Catalog, parent: int, at: int | None, *, after: bytes = b"", most: int = SLICE
 ) -> Iterator[Entry]:
@@ -49,13 +62,8 @@ def _rows(
 ) -> Iterator[Any]:
     head, old = statements
     if at is None:
-        while True:
-            params = {"parent": parent, "after": after, "most": most}
-            rows = catalog.execute(head, params).fetchall()
-            yield from rows
-            if len(rows) < most:
-                return
-            after = rows[-1][0]
+        yield from slices(catalog, head, parent, after=after, most=most)
+        return
     until = b""
     while until != _BEYOND:
         ahead = {"parent": parent, "after": after, "most": most}
@@ -76,14 +84,7 @@ def named(catalog: Catalog, parent: int, name: bytes, at: int | None) -> int | N
 
 def overlaid_names(catalog: Catalog, parent: int) -> Iterator[tuple[bytes, int | None]]:
     """The names that the stage changes in a directory, in order: each with its inode, None if it goes."""
-    after = b""
-    while True:
-        params = {"parent": parent, "after": after, "most": SLICE}
-        rows = catalog.execute(sql.OVERLAY_CHILDREN_AFTER, params).fetchall()
-        yield from rows
-        if len(rows) < SLICE:
-            return
-        after = rows[-1][0]
+    return slices(catalog, sql.OVERLAY_CHILDREN_AFTER, parent)
 
 
 class Linked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
@@ -23,19 +24,20 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
+    return set_pins(invocation, arguments.snapshots, pinned=True, dry_run=arguments.dry_run)
+
+
+def set_pins(
+    invocation: Invocation, references: Sequence[str], *, pinned: bool, dry_run: bool
+) -> int:
+    """Pin the snapshots, or unpin them."""
     with open_to_write(invocation) as repository:
         states = States(invocation, repository)
-        chosen = [states.snapshot_of(text) for text in arguments.snapshots]
-        changed = pin_snapshots(
-            repository,
-            [stored.snapshot for stored in chosen],
-            pinned=True,
-            dry_run=arguments.dry_run,
-        )
+        chosen = [states.snapshot_of(text) for text in references]
+        before = [stored.snapshot for stored in chosen]
+        changed = pin_snapshots(repository, before, pinned=pinned, dry_run=dry_run)
         for stored, after in zip(chosen, changed, strict=True):
-            print_changed(
-                invocation, stored.root, stored.snapshot, after, dry_run=arguments.dry_run
-            )
+            print_changed(invocation, stored.root, stored.snapshot, after, dry_run=dry_run)
     return Exit.DONE
 
 

@@ -8,11 +8,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
-from snapfs.cli.frame.states import States
-from snapfs.cli.frame.where import open_to_write
-from snapfs.cli.render.changed import print_changed
-from snapfs.errors import Exit
-from snapfs.repository.edits import pin_snapshots
+from snapfs.cli.pin import set_pins
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +19,7 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
-    with open_to_write(invocation) as repository:
-        states = States(invocation, repository)
-        chosen = [states.snapshot_of(text) for text in arguments.snapshots]
-        changed = pin_snapshots(
-            repository,
-            [stored.snapshot for stored in chosen],
-            pinned=False,
-            dry_run=arguments.dry_run,
-        )
-        for stored, after in zip(chosen, changed, strict=True):
-            print_changed(
-                invocation, stored.root, stored.snapshot, after, dry_run=arguments.dry_run
-            )
-    return Exit.DONE
+    return set_pins(invocation, arguments.snapshots, pinned=False, dry_run=arguments.dry_run)
 
 
 COMMAND = Command(

@@ -1,9 +1,9 @@
 """From changed keys to changed paths: what is new, gone, moved, and what differs.
 
 Input are the keys (directory entries and inodes) that may differ between two states; the work follows
-their number, never the size of the tree, and of a great number most lies on disk. A move is reported as such only if the old name is gone, the
-new one is new, and the content agrees; otherwise both names speak for themselves, and what hangs below
-them is compared path by path.
+their number, never the size of the tree, and of a great number most lies on disk. A move is reported as
+such only if the old name is gone, the new one is new, and the content agrees; otherwise both names speak
+for themselves, and what hangs below them is compared path by path.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def make_repository(
     """Create a repository in a new or empty folder and open it for writing.
 
     Missing parents are made (0700); they belong to whom the directory belongs in which they are made.
-    The repository itself is of whoever makes it. Raises RepositoryError if the folder holds anything else, or
-    is a repository that lost its catalog.
+    The repository itself is of whoever makes it. Raises RepositoryError if the folder holds anything
+    else, or is a repository that lost its catalog.
     """
     name = os.fsdecode(path)
     try:

@@ -194,10 +194,15 @@ def _check_paths(
     catalog = repository.catalog
     with catalog.read():
         inode, at, _ = _place(repository, root, snapshot)
-        chosen = Filter(options.include, options.exclude)
-        selection = Selection(catalog, inode, at, chosen)
-        if next(_wanted(selection, snapshot, options, target), None) is None:
-            raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
+        selection = Selection(catalog, inode, at, Filter((), ()))
+        selection.gone(options.paths, snapshot.name, _may_go(options, target))
+
+
+def _may_go(options: RestoreOptions, target: bytes) -> Callable[[bytes], bool]:
+    """Says of a path that the snapshot does not have whether it is there to be deleted."""
+    return lambda path: (
+        options.in_place and options.delete and os.path.lexists(os.path.join(target, path))
+    )
 
 
 def _place(
@@ -232,9 +237,7 @@ def _wanted(
             options.paths,
             snapshot.name,
             in_root=options.in_place,
-            may_go=lambda path: (
-                options.in_place and options.delete and os.path.lexists(os.path.join(target, path))
-            ),
+            may_go=_may_go(options, target),
         )
     return selection.content_of(options.paths[0], snapshot.name)
 

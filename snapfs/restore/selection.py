@@ -135,11 +135,18 @@ class Selection:
         if b"" in tops:
             yield from self.content_of(b"", where)
             return
+        yield from self._way(b"", tops, 0, in_root, self.gone(tops, where, may_go))
+
+    def gone(
+        self, paths: Sequence[bytes], where: str, may_go: Callable[[bytes], bool]
+    ) -> set[bytes]:
+        """Those of the paths that are to be deleted; raises NotFoundError for one that is nowhere."""
+        tops = _outermost(paths)
         gone = {path for path in tops if self._is_gone(path, may_go)}
         for path in tops:
             if path not in gone:
                 self.find(path, where)
-        yield from self._way(b"", tops, 0, in_root, gone)
+        return gone
 
     def _is_gone(self, path: bytes, may_go: Callable[[bytes], bool]) -> bool:
         """Whether the snapshot has the directory of a path and not the path, and it is to be deleted."""
