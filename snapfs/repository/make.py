@@ -19,6 +19,10 @@ from snapfs.storage.files import FileBackend
 CONFIG = os.fsencode(configs.NAME)
 
 
+_CATALOG_FILES = tuple(CATALOG + suffix for suffix in (b"", b"-wal", b"-shm", b"-journal"))
+"""What SQLite makes; the last one only until the catalog has a write-ahead log."""
+
+
 def make_repository(
     path: bytes, *, lock_wait_s: float | None = None, command_line: Sequence[bytes] = ()
 ) -> Repository:
@@ -84,7 +88,7 @@ def _made_meanwhile(path: bytes) -> bool:
     """Whether another process has made it while this one waited; refuses a folder in use."""
     name = os.fsdecode(path)
     entries = os.listdir(path)
-    known = {CONFIG, *map(os.fsencode, FOLDERS), CATALOG, CATALOG + b"-wal", CATALOG + b"-shm"}
+    known = {CONFIG, *map(os.fsencode, FOLDERS), *_CATALOG_FILES}
     strangers = [
         entry
         for entry in entries
@@ -123,9 +127,9 @@ def _fill(path: bytes, fd: int, owner: tuple[int, int] | None) -> None:
         if owner is not None:
             os.chown(folder, *owner, dir_fd=fd, follow_symlinks=False)
     config = Config(configs.FORMAT, secrets.token_bytes(16))
-    for suffix in (b"", b"-wal", b"-shm", b"-journal"):
+    for file in _CATALOG_FILES:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(CATALOG + suffix, dir_fd=fd)
+            os.unlink(file, dir_fd=fd)
     old = os.umask(0o077)
     try:
         Catalog.make(os.path.join(path, CATALOG))

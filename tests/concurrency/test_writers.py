@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness.history import History
+from tests.harness.inprocess import InProcess
 from tests.harness.program import PROGRAM
 from tests.harness.trees import assert_same, survey, unlock_and_remove
 
@@ -90,6 +91,22 @@ def test_first_creates_make_one_repository(past: History, workspace: Path) -> No
         fresh.finish(process)
     assert len(fresh("roots", "list", "--json").json_lines()) == 3
     fresh.verify()
+
+
+@pytest.mark.parametrize("left", ["catalog.db", "catalog.db-journal", "catalog.db-wal"])
+def test_a_half_made_repository_is_made(left: str, workspace: Path, tree: Path) -> None:
+    """Whoever began it is dead, or at work just now: what it left is no stranger's."""
+    run = InProcess(workspace / "new")
+    (tree / "f").write_bytes(b"x")
+    run.repository.mkdir()
+    for name in {"catalog.db", left}:
+        (run.repository / name).write_bytes(b"")
+    run("create", tree, "--name", "s")
+    run("verify", "--data")
+    (workspace / "used").mkdir()
+    (workspace / "used" / "letter").write_bytes(b"x")
+    refused = InProcess(workspace / "used")("create", tree, ok=(1,))
+    assert "is not empty and no repository" in refused.errors
 
 
 def test_a_held_lock(past: History, workspace: Path) -> None:
