@@ -34,6 +34,8 @@ PACK_VERSION = 1
 # A killed first run loses at most one pack of each worker, and a pack that is half dead is not too
 # much to rewrite.
 PACK_TARGET_BYTES = 128 * 1024 * 1024
+PACK_TARGET_BLOCKS = 128 * 1024
+"""Where they are of a few bytes: who writes or reads a pack holds 36 bytes for each."""
 
 # magic, version, reserved, repository id; then xxh3-64 of these.
 _PACK_HEADER = struct.Struct("<8sHHI16s")
@@ -145,6 +147,7 @@ class PackWriter:
     def __init__(self, backend: Backend, repository_id: bytes, stem: str) -> None:
         self._writer = backend.create(PACK_FOLDER, stem)
         self._segments: list[SegmentIndex] = []
+        self._blocks = 0
         try:
             self._writer.write(encode_pack_header(repository_id))
         except BaseException:
@@ -156,6 +159,11 @@ class PackWriter:
         """Bytes written so far."""
         return self._writer.tell()
 
+    @property
+    def blocks(self) -> int:
+        """Blocks in it so far."""
+        return self._blocks
+
     def append(self, segment: EncodedSegment) -> SegmentPlace:
         """Write a segment; it is durable when the pack is finished."""
         place = SegmentPlace(
@@ -164,6 +172,7 @@ class PackWriter:
         )  # fmt: skip
         for part in segment.parts:
             self._writer.write(part)
+        self._blocks += len(segment.lengths)
         self._segments.append(SegmentIndex(place, segment.digests, segment.lengths))
         return place
 

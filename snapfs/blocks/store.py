@@ -7,7 +7,7 @@ Nothing is visible, and nothing counts as stored, before its pack is finished.
 
 from __future__ import annotations
 
-from snapfs.blocks.pack import PACK_TARGET_BYTES, PackInfo, PackWriter
+from snapfs.blocks.pack import PACK_TARGET_BLOCKS, PACK_TARGET_BYTES, PackInfo, PackWriter
 from snapfs.blocks.segment import ZSTD_LEVEL, encode_segment
 from snapfs.storage.contract import Backend
 
@@ -123,7 +123,8 @@ class BlockSink:
         self.stored_bytes += encoded.stored
         if len(self._recent) >= _REMEMBERED:
             self._older, self._recent = self._recent, set()
-        if self._pack.size >= self._pack_target:
+        pack = self._pack
+        if pack.size >= self._pack_target or pack.blocks >= PACK_TARGET_BLOCKS:
             self._finish_pack()
 
     def _finish_pack(self) -> None:

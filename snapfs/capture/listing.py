@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
 from stat import S_IFMT
 
-from snapfs.fs.fingerprint import SLICE
 from snapfs.fs.matching import DirRules
 from snapfs.fs.temporary import is_temporary
 
-FS_ENCODING = sys.getfilesystemencoding()
 TEMPORARY_START = b".snapfs-tmp-"
-
-
-def sorted_names(fd: int) -> list[bytes]:
-    """All names of an open directory, bytewise. Raises OSError."""
-    return sorted([name.encode(FS_ENCODING, "surrogateescape") for name in os.listdir(fd)])
 
 
 def entries(
@@ -60,10 +52,6 @@ def entries(
 
 
 def is_plain(names: Sequence[bytes]) -> bool:
-    """Whether sorted names can be looked at by `fs.fingerprint.glance`: neither too many, nor one that
-    could be a temporary file of a restore.
-    """
-    if len(names) > SLICE:
-        return False
+    """Whether none of sorted names could be a temporary file of a restore."""
     at = bisect_left(names, TEMPORARY_START)
     return at == len(names) or not names[at].startswith(TEMPORARY_START)

@@ -17,7 +17,7 @@ from typing import Any
 
 from snapfs.capture.comparison import Comparison
 from snapfs.capture.head import HeadDirectories
-from snapfs.capture.listing import entries, is_plain, sorted_names
+from snapfs.capture.listing import entries, is_plain
 from snapfs.capture.newdirectory import NewDirectories
 from snapfs.capture.scouting import Scouting, worthwhile
 from snapfs.capture.seen import (
@@ -40,6 +40,7 @@ from snapfs.catalog.stage import DirRow, Stage
 from snapfs.catalog.streams import slices
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.fingerprint import SLICE, Fingerprint, Glance, glance
+from snapfs.fs.handles import sorted_names
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import IGNORE_FILE
 from snapfs.progress import Progress
@@ -251,44 +252,46 @@ class Scanner:
     def _compare(self, frame: Frame, fd: int, names: list[bytes]) -> None:
         """A directory that the head has: see whether any child could have changed."""
         stored = frame.stored
-        seen: Glance | None = None
+        stats: list[os.stat_result] | None = None
         if self._comparison.by_stat:
+            seen: Glance | None = None
             if frame.rules is None and is_plain(names):
                 seen = glance(fd, names, self._rules_digest, self.options.skip)
             if seen is None:
-                mark = Fingerprint(self._digest(frame))
-                for name, st in self._seen(frame, fd, names):
-                    mark.add(name, st)
-                frame.fingerprint = mark.value()
-            else:
-                frame.fingerprint = seen.value
-            if stored is not None and stored == frame.fingerprint:
-                self._confirmed(frame, fd, names, seen)
+                seen = self._survey(frame, fd, names)
+            frame.fingerprint = seen.value
+            if stored is not None and stored == seen.value:
+                self._confirmed(frame, seen)
                 return
+            stats = seen.stats
         # What differs is looked at beside the head's rows.
-        if seen is None:
+        if stats is None:
             self._merge(frame, self._seen(frame, fd, names))
         else:
-            self._merge(frame, zip(names, seen.stats, strict=True))
+            self._merge(frame, zip(names, stats, strict=True))
         frame.refresh = frame.refresh or frame.fingerprint != stored
 
-    def _confirmed(self, frame: Frame, fd: int, names: list[bytes], seen: Glance | None) -> None:
+    def _survey(self, frame: Frame, fd: int, names: list[bytes]) -> Glance:
+        """What `glance` tells, of a directory where entry by entry has to be looked at."""
+        mark = Fingerprint(self._digest(frame))
+        counted = ScanTotals()
+        directories: list[tuple[bytes, os.stat_result]] = []
+        for name, st in self._seen(frame, fd, names):
+            mark.add(name, st)
+            counted.count(st)
+            if st.st_mode & 0o170000 == 0o040000:
+                directories.append((name, st))
+        return Glance(
+            mark.value(), None, directories, counted.entries, counted.files, counted.total_bytes
+        )
+
+    def _confirmed(self, frame: Frame, seen: Glance) -> None:
         """Nothing changed here; there may still be changes further down."""
-        if seen is None:
-            directories = []
-            before = self.totals.entries
-            for name, st in self._seen(frame, fd, names):
-                self.totals.count(st)
-                if st.st_mode & 0o170000 == 0o040000:
-                    directories.append((name, st))
-            count = self.totals.entries - before
-        else:
-            directories, count = seen.directories, len(seen.stats)
-            self.totals.add(count, seen.files, len(directories), seen.total_bytes)
-        if directories:
+        self.totals.add(seen.entries, seen.files, len(seen.directories), seen.total_bytes)
+        if seen.directories:
             parent = frame.key
             below: list[tuple[Any, ...]] = []
-            for name, st in directories:
+            for name, st in seen.directories:
                 row = self._directories.row(parent, name)
                 if row is None:  # the catalog contradicts itself: look closely instead
                     frame.fingerprint = None
@@ -297,7 +300,7 @@ class Scanner:
                 below.append((name, 0, Confirmed(*row), st))
             frame.todo = iter(below)
         self._check_own(frame)
-        self.progress.advance(entries=count)
+        self.progress.advance(entries=seen.entries)
 
     def _merge(self, frame: Frame, seen: Iterable[tuple[bytes, os.stat_result]]) -> None:
         """Walk the live names and the head's side by side."""

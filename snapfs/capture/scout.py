@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from snapfs import workers
-from snapfs.capture.listing import is_plain, sorted_names
+from snapfs.capture.listing import is_plain
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.fingerprint import glance
+from snapfs.fs.handles import sorted_names
 from snapfs.fs.rules import IGNORE_FILE
 
 ENTRIES_AT_ONCE = 2000
@@ -126,7 +127,7 @@ class Scout:
         if seen is None:
             return
         frame.same = fingerprint == seen.value
-        frame.entries, frame.files = len(seen.stats), seen.files
+        frame.entries, frame.files = seen.entries, seen.files
         frame.dirs, frame.total_bytes = len(seen.directories), seen.total_bytes
         below = [name for name, st in seen.directories if st.st_dev == self._device]
         frame.same = frame.same and len(below) == frame.dirs

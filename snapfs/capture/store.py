@@ -27,8 +27,8 @@ from snapfs.storage.files import FileBackend
 from snapfs.workers import Question, Worker, close_all, ready
 
 WORKERS = 2
-WINDOW_FILES = 32 * 1024
-FIRST_WINDOWS = (8 * 1024, 16 * 1024, WINDOW_FILES)
+WINDOW_FILES = 16 * 1024
+FIRST_WINDOWS = (8 * 1024, WINDOW_FILES)
 """During a walk: short ones at first, so that the workers have something to do soon."""
 WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from snapfs.create.options import Explained
 from snapfs.errors import NotFoundError
-from snapfs.fs.handles import open_dir
+from snapfs.fs.handles import open_dir, sorted_names
 from snapfs.fs.matching import DirRules, RuleMatcher, Verdict
 from snapfs.fs.rules import Rules
 
@@ -37,7 +37,7 @@ def _explain(root_fd: int, matcher: RuleMatcher, path: bytes) -> Explained:
     fd = os.dup(root_fd)
     parts = [part for part in path.split(b"/") if part]
     verdict = Verdict(False, b"", "")
-    rules: DirRules | None = matcher.top(fd, _names(fd))
+    rules: DirRules | None = matcher.top(fd, sorted_names(fd))
     try:
         for depth, name in enumerate(parts):
             st = _stat(fd, name)
@@ -52,16 +52,12 @@ def _explain(root_fd: int, matcher: RuleMatcher, path: bytes) -> Explained:
             below = open_dir(name, fd)
             os.close(fd)
             fd = below
-            rules = matcher.enter(rules, name, b"/".join(parts[: depth + 1]), fd, _names(fd))
+            rules = matcher.enter(rules, name, b"/".join(parts[: depth + 1]), fd, sorted_names(fd))
     except OSError:
         pass  # what cannot be reached is judged by its name alone
     finally:
         os.close(fd)
     return Explained(path, verdict.excluded, os.fsdecode(verdict.rule), verdict.source)
-
-
-def _names(fd: int) -> list[bytes]:
-    return [os.fsencode(name) for name in os.listdir(fd)]
 
 
 def _stat(fd: int, name: bytes) -> os.stat_result | None:

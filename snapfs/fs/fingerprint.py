@@ -85,12 +85,14 @@ def _pack(values: list[int]) -> bytes:
 
 
 class Glance(NamedTuple):
-    """What one look at a small directory without rules gave."""
+    """What one look at a directory gave. Sizes in bytes."""
 
     value: int
-    stats: list[os.stat_result]
-    """of all names, in order"""
+    """its fingerprint"""
+    stats: list[os.stat_result] | None
+    """of all names, in order; None where they are more than `SLICE`"""
     directories: list[tuple[bytes, os.stat_result]]
+    entries: int
     files: int
     total_bytes: int
 
@@ -98,36 +100,42 @@ class Glance(NamedTuple):
 def glance(
     fd: int, names: Sequence[bytes], rules_digest: bytes, skip: Collection[tuple[int, int]]
 ) -> Glance | None:
-    """Fingerprint a directory of at most `SLICE` names, as fast as it goes.
+    """Fingerprint a directory without rules, as fast as it goes.
 
     ``names`` are sorted. None if anything is out of the ordinary (an entry vanished, or is one of
     ``skip``): then it is to be looked at entry by entry.
     """
-    fields: list[int] = []
-    stats: list[os.stat_result] = []
+    mark = Fingerprint(rules_digest)
+    small = len(names) <= SLICE
+    kept: list[os.stat_result] | None = [] if small else None
     directories: list[tuple[bytes, os.stat_result]] = []
     files = total = 0
     lstat = os.lstat
-    try:
-        for name in names:
-            st = lstat(name, dir_fd=fd)
-            stats.append(st)
-            mode = st.st_mode
-            fmt = mode & 0o170000
-            if fmt == 0o100000:
-                files += 1
-                size = st.st_size
-                total += size
-                fields += (mode, st.st_uid, st.st_gid, size, st.st_mtime_ns, st.st_ctime_ns,
-                           st.st_ino, st.st_nlink)  # fmt: skip
-            else:
-                fields += numbers(st)
-                if fmt == 0o040000:
-                    if (st.st_dev, st.st_ino) in skip:
-                        return None
-                    directories.append((name, st))
-    except OSError:
-        return None
-    mark = Fingerprint(rules_digest)
-    mark.add_slice(names, fields)
-    return Glance(mark.value(), stats, directories, files, total)
+    for start in range(0, len(names), SLICE):
+        part = names if small else names[start : start + SLICE]
+        fields: list[int] = []
+        stats: list[os.stat_result] = []
+        try:
+            for name in part:
+                st = lstat(name, dir_fd=fd)
+                stats.append(st)
+                mode = st.st_mode
+                fmt = mode & 0o170000
+                if fmt == 0o100000:
+                    files += 1
+                    size = st.st_size
+                    total += size
+                    fields += (mode, st.st_uid, st.st_gid, size, st.st_mtime_ns, st.st_ctime_ns,
+                               st.st_ino, st.st_nlink)  # fmt: skip
+                else:
+                    fields += numbers(st)
+                    if fmt == 0o040000:
+                        if (st.st_dev, st.st_ino) in skip:
+                            return None
+                        directories.append((name, st))
+        except OSError:
+            return None
+        mark.add_slice(part, fields)
+        if small:
+            kept = stats
+    return Glance(mark.value(), kept, directories, len(names), files, total)

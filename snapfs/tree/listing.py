@@ -12,7 +12,7 @@ from snapfs.catalog import rows, streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.errors import NotFoundError
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import proc_child
+from snapfs.fs.handles import proc_child, sorted_names
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.fs.xattrs import read_xattrs
@@ -111,11 +111,11 @@ def _list_live(side: LiveSide, path: bytes, *, recursive: bool) -> Iterator[List
     matcher = RuleMatcher(Rules())
     fd = os.open(side.root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     with DirStack(fd) as stack:
-        at: DirRules | None = matcher.top(stack.fd, _names(stack.fd))
+        at: DirRules | None = matcher.top(stack.fd, sorted_names(stack.fd))
         for part in path.split(b"/") if path else ():
             stack.push(part)
-            at = matcher.enter(at, part, stack.path(), stack.fd, _names(stack.fd))
-        levels = [(at, iter(_names(stack.fd)))]
+            at = matcher.enter(at, part, stack.path(), stack.fd, sorted_names(stack.fd))
+        levels = [(at, iter(sorted_names(stack.fd)))]
         while levels:
             rules_here, names = levels[-1]
             name = next(names, None)
@@ -138,13 +138,9 @@ def _list_live(side: LiveSide, path: bytes, *, recursive: bool) -> Iterator[List
                     stack.push(name)
                 except OSError:
                     continue
-                inner = _names(stack.fd)
+                inner = sorted_names(stack.fd)
                 below = matcher.enter(rules_here, name, stack.path(), stack.fd, inner)
                 levels.append((below, iter(inner)))
-
-
-def _names(fd: int) -> list[bytes]:
-    return sorted(map(os.fsencode, os.listdir(fd)))
 
 
 def _entry(fd: int, name: bytes) -> Entry:

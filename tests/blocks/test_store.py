@@ -211,3 +211,18 @@ class TestReader:
             with BlockReader(backend) as reader, pytest.raises(DamageError, match=name) as caught:
                 reader.read(name, offset, stored, at, length, digest=digest)
             assert caught.value.subject == name
+
+
+def test_a_pack_of_tiny_blocks_is_finished_by_their_number(
+    backend: FileBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PACK_TARGET_BLOCKS", 10)
+    monkeypatch.setattr(store, "SMALL_SEGMENT_BYTES", 20)
+    data = [b"%04d" % number for number in range(40)]
+    with BlockSink(backend, REPOSITORY, "run") as sink:
+        for block in data:
+            sink.add(block_digest(block), block)
+        packs = sink.flush()
+    # A segment has five blocks, a pack two segments.
+    assert [sum(s.place.block_count for s in pack.segments) for pack in packs] == [10] * 4
+    assert read_all(backend, packs) == {block_digest(block): block for block in data}
