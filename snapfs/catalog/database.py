@@ -24,6 +24,7 @@ from snapfs.errors import (
     SnapfsError,
     StorageFullError,
 )
+from snapfs.storage.room import free_bytes
 
 BUSY_TIMEOUT_S = 120.0
 CACHE_KIB = 24 * 1024
@@ -91,8 +92,7 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
 
 def _no_room(path: bytes) -> bool:
     """Whether the map that SQLite makes beside a WAL database might not find a block."""
-    found = os.statvfs(os.path.dirname(path) or b".")
-    return found.f_bavail * found.f_frsize < 1 << 20
+    return free_bytes(os.path.dirname(path) or b".") < 1 << 20
 
 
 def _tables(db: sqlite3.Connection) -> set[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ import contextlib
 import os
 
 from snapfs.errors import StorageFullError
+from snapfs.storage.room import free_bytes
 
 RESERVE = "reserve"
 RESERVE_BYTES = 16 * 1024 * 1024
@@ -44,12 +45,6 @@ def give_up_reserve(fd: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def free_bytes(fd: int) -> int:
-    """What an ordinary user may still write where ``fd`` is."""
-    found = os.statvfs(fd)
-    return found.f_bavail * found.f_frsize
 
 
 def make_room(fd: int) -> None:

@@ -14,6 +14,7 @@ from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.errors import Exit, NotFoundError, SnapfsError, StorageFullError, UsageError
 from snapfs.model.quote import printable, quote
+from snapfs.storage.room import free_bytes
 
 _KEPT_CODES = (Exit.NO_REPOSITORY, Exit.LOCKED)
 
@@ -91,10 +92,9 @@ def _where_it_is_full(error: StorageFullError) -> StorageFullError:
 def _room(path: str) -> bool:
     """Whether the filesystem of a file has some."""
     try:
-        found = os.statvfs(path)
+        return free_bytes(path) >= 1 << 20
     except OSError:
         return False
-    return found.f_bavail * found.f_frsize >= 1 << 20
 
 
 @contextmanager
