@@ -108,8 +108,8 @@ def _tables(db: sqlite3.Connection) -> set[tuple[Any, ...]]:
 class Catalog:
     """A connection; not for use from several threads at once."""
 
-    def __init__(self, path: bytes, *, write: bool) -> None:
-        """Open an existing catalog.
+    def __init__(self, path: bytes, *, write: bool, durable: bool = True) -> None:
+        """Open an existing catalog. Not ``durable``: nobody needs it before the file is synced whole.
 
         Raises NoRepositoryError if the file is missing, DamageError if it is not a catalog,
         RepositoryError if its version is unknown.
@@ -132,17 +132,19 @@ class Catalog:
                 hint="put the real catalog there, or remove it and run snapfs rebuild-catalog",
             )
         with translated(self.name):
-            self._db = self._open(write)
+            self._db = self._open_to_write(durable) if write else self._open_to_read()
         with translated(self.name):
             self._check()
 
-    def _open(self, write: bool) -> sqlite3.Connection:
-        if write:
-            db = self._connect("rw")
-            db.execute("PRAGMA synchronous=FULL")
-            if db.execute("PRAGMA synchronous").fetchone()[0] != 2:
-                raise RepositoryError(f"{self.name}: SQLite does not sync as asked")
-            return db
+    def _open_to_write(self, durable: bool) -> sqlite3.Connection:
+        db = self._connect("rw")
+        name, number = ("FULL", 2) if durable else ("OFF", 0)
+        db.execute(f"PRAGMA synchronous={name}")
+        if db.execute("PRAGMA synchronous").fetchone()[0] != number:
+            raise RepositoryError(f"{self.name}: SQLite does not sync as asked")
+        return db
+
+    def _open_to_read(self) -> sqlite3.Connection:
         wal = self.path + b"-wal"
         merged = not os.path.exists(wal) or os.path.getsize(wal) == 0
         if merged and _no_room(self.path):

@@ -203,7 +203,8 @@ def _empty(folder: _Folder, config: Config) -> Catalog:
         os.umask(before)
     if folder.owner is not None:
         os.chown(NEW, *folder.owner, dir_fd=folder.fd, follow_symlinks=False)
-    catalog = Catalog(folder.file(NEW), write=True)
+    # Synced when it is complete: a commit for each record would wait for the disk each time.
+    catalog = Catalog(folder.file(NEW), write=True, durable=False)
     with catalog.write():
         catalog.set_meta("id", config.id.hex())
     return catalog
