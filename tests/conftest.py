@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,12 @@ from tests.harness.program import Program
 from tests.harness.require import need_root
 from tests.harness.trees import unlock_and_remove
 from tests.harness.user import User
+
+# Started in the background or by nohup, a shell has some of these ignored, and so would every program of
+# the tests, which are about what happens when they come.
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ class Catalog:
         self.path = path
         self.name = os.fsdecode(path)
         self._depth = 0
+        self._closed = False
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError as error:
@@ -223,6 +224,7 @@ class Catalog:
 
     def close(self) -> None:
         """Close; an open transaction is rolled back."""
+        self._closed = True
         self._db.close()
 
     def in_our_words(self, error: BaseException | None) -> SnapfsError | None:
@@ -237,7 +239,8 @@ class Catalog:
 
     @property
     def in_transaction(self) -> bool:
-        return self._db.in_transaction
+        # A generator that was left in a transaction may be told to end after all is closed.
+        return not self._closed and self._db.in_transaction
 
     @contextmanager
     def read(self) -> Iterator[Catalog]:
@@ -250,7 +253,7 @@ class Catalog:
                 yield self
             finally:
                 self._depth -= 1
-                if self._depth == 0 and self._db.in_transaction:
+                if self._depth == 0 and self.in_transaction:
                     self._db.execute("COMMIT")
 
     @contextmanager
@@ -265,7 +268,7 @@ class Catalog:
                 yield self
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:
+                if self.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
             finally:
@@ -279,7 +282,7 @@ class Catalog:
             try:
                 yield self
             finally:
-                if self._db.in_transaction:
+                if self.in_transaction:
                     self._db.execute("COMMIT")
 
     def execute(self, statement: str, params: Params = ()) -> sqlite3.Cursor:

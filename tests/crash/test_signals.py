@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import array
+import fcntl
 import os
 import signal
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
 
 import pytest
 
 from snapfs.faults import POINTS
 from tests.harness.history import History
-from tests.harness.program import Argument, Result
-from tests.harness.trees import assert_same, survey
+from tests.harness.program import Argument, Program, Result
+from tests.harness.trees import assert_same, survey, unlock_and_remove
 
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 
@@ -73,3 +79,71 @@ def test_restore_is_interrupted(point: str, past: History) -> None:
     assert not leftovers, "an interrupted restore takes its temporary files with it"
     past.snapfs.restore_in_place("s0", "--delete", cwd=past.tree)
     assert_same(past.states["s0"], survey(past.tree))
+
+
+@pytest.fixture(scope="module")
+def much(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    """Snapshots of which every command has more to say than a pipe takes."""
+    base = tmp_path_factory.mktemp("much")
+    (base / "home").mkdir()
+    snapfs = Program(base / "repository", base / "home")
+    tree = base / "tree"
+    for number in range(1500):
+        below = tree / f"directory-{number % 40:02d}"
+        below.mkdir(parents=True, exist_ok=True)
+        (below / f"a-file-with-a-name-that-takes-room-{number:05d}").write_bytes(b"x%d" % number)
+    (tree / "text").write_text("".join(f"line {number}\n" for number in range(20_000)))
+    snapfs.create(tree, "one")
+    for path in tree.glob("*/a-file*"):
+        path.write_bytes(b"changed")
+    (tree / "text").write_text("".join(f"Line {number}\n" for number in range(20_000)))
+    snapfs.create(tree, "two")
+    yield snapfs
+    unlock_and_remove(base)
+
+
+SAYING: list[tuple[str, ...]] = [
+    ("ls", "tree@one:", "--recursive"),
+    ("ls", "tree@one:", "--recursive", "-l"),
+    ("ls", "tree@one:", "--recursive", "--json"),
+    ("ls", "tree@.:", "--recursive"),
+    ("diff", "tree@one", "tree@two"),
+    ("diff", "tree@one", "tree@.", "--json"),
+    ("diff", "tree@one", "tree@two", "--content", "text"),
+    ("cat", "tree@one:text"),
+]
+
+
+def full(process: subprocess.Popen[bytes]) -> None:
+    """Wait until what a command says fills its pipe: then it waits in the middle of its work."""
+    assert process.stdout is not None
+    waiting, before = array.array("i", [0]), -1
+    deadline = time.monotonic() + 30
+    while waiting[0] < 4096 or waiting[0] != before:
+        assert time.monotonic() < deadline and process.poll() is None, "it said too little"
+        before = waiting[0]
+        time.sleep(0.2)
+        fcntl.ioctl(process.stdout, termios.FIONREAD, waiting)
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("words", SAYING, ids=" ".join)
+def test_a_command_is_interrupted_in_mid_sentence(
+    words: tuple[str, ...], which: signal.Signals, much: Program
+) -> None:
+    process = much.start(*words, cwd=much.repository.parent / "tree")
+    full(process)
+    process.send_signal(which)
+    done = much.finish(process, words, ok=(CODES[which],), timeout_s=30)
+    assert done.err == b""
+
+
+@pytest.mark.parametrize("words", SAYING, ids=" ".join)
+def test_the_reader_goes_away_in_mid_sentence(words: tuple[str, ...], much: Program) -> None:
+    process = much.start(*words, cwd=much.repository.parent / "tree")
+    full(process)
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    done = much.finish(process, words, ok=(141,), timeout_s=30)
+    assert done.err == b""
