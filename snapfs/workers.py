@@ -48,6 +48,12 @@ class Question(NamedTuple):
     value: Any
 
 
+class Told(NamedTuple):
+    """What a worker says on the way, without waiting for an answer."""
+
+    value: Any
+
+
 class Worker:
     """The parent's end of one worker process running ``module`` (which calls `serve`)."""
 
@@ -77,7 +83,7 @@ class Worker:
         self.pending += 1
 
     def receive(self) -> Any:
-        """The next message (or `Question`); raises what the worker raised.
+        """The next message (or `Question`, or `Told`); raises what the worker raised.
 
         Raises WorkerDiedError if the worker is gone.
         """
@@ -86,7 +92,7 @@ class Worker:
         except (EOFError, OSError) as error:
             raise WorkerDiedError("a worker process ended before its work was done") from error
         if ok is None:
-            return Question(value)
+            return value
         self.pending -= 1
         if not ok:
             if isinstance(value, SnapfsError | OSError):
@@ -157,8 +163,11 @@ class _Parent:
         return self._get(self._messages)
 
     def ask(self, value: object) -> Any:
-        self.connection.send_bytes(pickle.dumps((None, value), protocol=5))
+        self.connection.send_bytes(pickle.dumps((None, Question(value)), protocol=5))
         return self._get(self._answers)
+
+    def tell(self, value: object) -> None:
+        self.connection.send_bytes(pickle.dumps((None, Told(value)), protocol=5))
 
     @staticmethod
     def _get(queue: SimpleQueue[Any]) -> Any:
@@ -184,6 +193,11 @@ _parent: list[_Parent] = []
 def ask(value: object) -> Any:
     """In a worker, while it handles a message: ask the parent and wait for the answer."""
     return _parent[0].ask(value)
+
+
+def tell(value: object) -> None:
+    """In a worker, while it handles a message: say how it goes."""
+    _parent[0].tell(value)
 
 
 def serve(handle: Callable[[Any], object]) -> None:

@@ -20,20 +20,21 @@ from snapfs.fs.syscalls import sync_filesystem
 from snapfs.repository.changes import change
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.storage.contract import MissingObjectError, is_temporary
+from snapfs.storage.contract import StorageError, is_temporary
 
 
 def remove_unfinished(repository: Repository, root_id: int) -> None:
     """Remove unfinished packs of this root's runs; the caller holds the root's lock."""
     for name in repository.backend.names("packs"):
         if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
-            repository.backend.remove(f"packs/{name}")
+            with suppress(StorageError):  # a folder of that name is nobody's; verify names it
+                repository.backend.remove(f"packs/{name}")
     left = [name for name in repository.backend.names("journal") if is_temporary(name)]
     if left:
         # A journal file is begun inside a write: whoever holds one knows that its maker is dead.
         with repository.catalog.write():
             for name in left:
-                with suppress(MissingObjectError):
+                with suppress(StorageError):
                     repository.backend.remove(f"journal/{name}")
 
 

@@ -83,7 +83,8 @@ def capture(
                 next_seq=totals.next_seq,
                 read_all=options.checksum,
             )
-            progress.phase("storing", entries=totals.to_read, total_bytes=totals.to_read_bytes)
+            phase = "storing" if store.workers else "reading"
+            progress.phase(phase, entries=totals.to_read, total_bytes=totals.to_read_bytes)
             intake.read_all()
             progress.phase("comparing")
             stage.finish_reading()

@@ -102,6 +102,8 @@ class BatchRead(NamedTuple):
     plain: list[tuple[bytes | None, int]]
     special: list[tuple[int, FileRead]]
     read_bytes: int
+    told_bytes: int
+    """those of which was told on the way"""
     packs: list[PackInfo]
 
 
@@ -115,8 +117,14 @@ class _Small(NamedTuple):
 class FileReader:
     """Reads batches of files of one root into one sink."""
 
-    def __init__(self, root_fd: int, sink: Sink, known: KnownBlocks | None) -> None:
-        """``known`` None: the repository has no blocks yet, nobody need be asked."""
+    def __init__(
+        self, root_fd: int, sink: Sink, known: KnownBlocks | None, tell: Callable[[int], None]
+    ) -> None:
+        """``known`` None: the repository has no blocks yet, nobody need be asked. ``tell`` hears of
+        bytes that were read of large files, while they are read.
+        """
+        self._tell = tell
+        self._told = 0
         self._root_fd = root_fd
         self._sink = sink
         self._known = known
@@ -147,7 +155,8 @@ class FileReader:
             else:
                 special.append((number, result))
         self._store_held()
-        return BatchRead(plain, special, read_bytes, self._sink.take_finished())
+        told, self._told = self._told, 0
+        return BatchRead(plain, special, read_bytes, told, self._sink.take_finished())
 
     def flush(self) -> list[PackInfo]:
         """Finish the open pack."""
@@ -341,6 +350,8 @@ class FileReader:
             filled = kept + got
             if filled == 0:
                 return at - offset
+            self._told += got
+            self._tell(got)
             used = self._blocks(view[:filled], last, extents)
             kept = filled - used
             if last:

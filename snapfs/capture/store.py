@@ -24,7 +24,7 @@ from snapfs.model.kinds import State
 from snapfs.model.toread import ToRead
 from snapfs.progress import Problem, Progress
 from snapfs.storage.files import FileBackend
-from snapfs.workers import Question, Worker, close_all, ready
+from snapfs.workers import Question, Told, Worker, close_all, ready
 
 WORKERS = 2
 WINDOW_FILES = 16 * 1024
@@ -171,7 +171,7 @@ class Intake:
         if self._own_reader is None:
             self._own_sink = self._store.sink(self._stem)
             known = self._stored.known if self._asking else None
-            self._own_reader = FileReader(self._root_fd, self._own_sink, known)
+            self._own_reader = FileReader(self._root_fd, self._own_sink, known, self._told)
         for batch in batches:
             self._take(batch, self._own_reader.read(batch.files))
 
@@ -209,6 +209,9 @@ class Intake:
             if isinstance(answer, Question):
                 worker.answer(self._stored.known(answer.value))
                 continue
+            if isinstance(answer, Told):
+                self._told(answer.value)
+                continue
             batch = self._in_hand[id(worker)].popleft()
             if isinstance(answer, BatchRead):
                 self._take(batch, answer)
@@ -243,7 +246,11 @@ class Intake:
             self._on_read(self._windows.read_to())
         self._add_packs(answer.packs)
         self.read_bytes += answer.read_bytes
-        self._progress.advance(read_bytes=answer.read_bytes)
+        self._progress.advance(read_bytes=answer.read_bytes - answer.told_bytes)
+
+    def _told(self, read_bytes: int) -> None:
+        """So much of a large file has been read."""
+        self._progress.advance(read_bytes=read_bytes)
 
     def _take_special(
         self, files: Sequence[ToRead], special: Sequence[tuple[int, FileRead]]

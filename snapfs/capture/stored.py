@@ -19,11 +19,14 @@ _AT_ONCE = 128
 
 
 def broken_packs(catalog: Catalog, backend: Backend) -> frozenset[str]:
-    """Names of packs that are missing or have another size than the catalog says; reads no data."""
+    """Names of packs with blocks that are missing or of another size than the catalog says.
+
+    Reads no data.
+    """
     return frozenset(
         name
         for _, name, size in catalog.execute(sql.PACKS).fetchall()
-        if _size(backend, name) != size
+        if _size(backend, name) != size and catalog.value(sql.PACK_USED, {"pack": name}) is not None
     )
 
 

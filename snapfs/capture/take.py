@@ -29,6 +29,7 @@ from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
 from snapfs.model.names import default_snapshot_name
 from snapfs.model.snapshot import Root, Snapshot
+from snapfs.model.units import format_count
 from snapfs.progress import Problem, Progress
 from snapfs.repository.changes import change, dump_if_due, heal, known_tail
 from snapfs.repository.locks import GC, root_lock
@@ -66,6 +67,8 @@ class Taken:
     first: bool
     metadata_bytes: int
     matcher: RuleMatcher
+    damaged: bool
+    """whether packs are damaged, and it was not looked whether the directory still has what they held"""
 
 
 def take(
@@ -115,6 +118,12 @@ def _take(
         name = _name(options, chain, started_ns)
         matcher = RuleMatcher(rules, problem=lambda at, error: _rule_problem(progress, at, error))
         before = _size(repository)
+        store = block_store(repository, options)
+        if store.broken:
+            progress.note(
+                f"{format_count(len(store.broken), 'pack')} of the repository missing or cut off: run snapfs "
+                "verify; snapfs create --checksum stores again what the directory still has of them"
+            )
         try:
             captured = capture(
                 repository.catalog,
@@ -122,7 +131,7 @@ def _take(
                 os.dup(root_fd),
                 matcher,
                 scan_options(repository, root, options, rules),
-                block_store(repository, options),
+                store,
                 now_ns=repository.clock.now_ns(),
                 progress=progress,
             )
@@ -147,8 +156,9 @@ def _take(
                 repository
             )  # no snapshot, but damaged blocks of older ones were stored again
         return Taken(
-            made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher
-        )
+            made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher,
+            bool(store.broken) and not options.checksum,
+        )  # fmt: skip
 
 
 def _row(repository: Repository, root: Root) -> RootRow:

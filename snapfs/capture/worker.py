@@ -41,7 +41,8 @@ class _Service:
         if isinstance(message, Start):
             backend = FileBackend(message.repository_fd, owner=message.owner)
             sink = BlockSink(backend, message.repository_id, message.stem)
-            self._reader = FileReader(message.root_fd, sink, _known if message.asking else None)
+            known = _known if message.asking else None
+            self._reader = FileReader(message.root_fd, sink, known, workers.tell)
             return None
         assert self._reader is not None
         if message is None:

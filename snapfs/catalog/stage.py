@@ -311,6 +311,7 @@ class Stage:
                 for statement in (
                     sql.SETTLE_SAME,
                     sql.SETTLE_GROUP,
+                    sql.SETTLE_LIKE,
                     sql.SETTLE_MOVED,
                     sql.SETTLE_ONCE,
                     sql.SETTLE_GROUP,

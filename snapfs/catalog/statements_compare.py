@@ -171,7 +171,13 @@ COMPARE: dict[str, Any] = {
                     (
                         or_(
                             and_(s.c.names == 1, s.c.inode.is_not(None), s.c.by_name.is_not(None)),
-                            and_(s.c.nodes == 1, s.c.names == 0, s.c.inode > 0, s.c.kind != DIR),
+                            and_(
+                                s.c.nodes == 1,
+                                s.c.names == 0,
+                                s.c.inode > 0,
+                                # Of a directory its own time says little: it moves with each name.
+                                or_(s.c.kind != DIR, _attr_of_row.is_distinct_from(_kept_attr)),
+                            ),
                         ),
                         1,
                     ),

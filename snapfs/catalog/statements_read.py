@@ -330,4 +330,12 @@ ALL: dict[str, Any] = {
     .where(segment.c.pack_id == p("pack"))
     .order_by(segment.c.offset),
     "PACKS": select(pack.c.id, pack.c.name, pack.c.size).order_by(pack.c.name),
+    "PACK_USED": select(block.c.id)
+    .select_from(
+        pack.join(segment, segment.c.pack_id == pack.c.id).join(
+            block, block.c.segment_id == segment.c.id
+        )
+    )
+    .where(pack.c.name == p("pack"))
+    .limit(1),
 }

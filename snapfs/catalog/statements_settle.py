@@ -77,7 +77,7 @@ def _lost_closure() -> Any:
         .where(and_(lost.c.kind == DIR, lost.c.done == 0))
         .cte("gone_below", recursive=True)
     )
-    below = top.union_all(
+    below = top.union(
         select(dirent.c.inode_id)
         .select_from(
             top.join(dirent, dirent.c.parent_id == top.c.inode).join(
@@ -113,7 +113,7 @@ def _keep_unread() -> Any:
         .where(and_(s.c.kind == DIR, s.c.state == UNREAD, s.c.inode > 0))
         .cte("unread_below", recursive=True)
     )
-    below = top.union_all(
+    below = top.union(
         select(dirent.c.inode_id)
         .select_from(
             top.join(dirent, dirent.c.parent_id == top.c.inode).join(
@@ -138,6 +138,22 @@ _current_kind = (
     .where(and_(dirent.c.parent_id == s.c.parent, dirent.c.name == s.c.name))
     .scalar_subquery()
 )
+
+
+def _first_of_name() -> Any:
+    """Of the open rows whose names were one file, only the first may go on being it."""
+    return s.c.seq == (
+        select(func.min(other.c.seq))
+        .where(
+            and_(
+                other.c.by_name == s.c.by_name,
+                other.c.inode.is_(None),
+                other.c.kind == s.c.kind,
+            )
+        )
+        .scalar_subquery()
+    )
+
 
 SETTLE: dict[str, Any] = {
     "LOST_CLOSURE": _lost_closure(),
@@ -204,6 +220,31 @@ SETTLE: dict[str, Any] = {
         )
         .scalar_subquery()
     ),
+    # A file that another one, with its size and times, was renamed over stays what it was: whose inode
+    # number the new one got by chance says nothing.
+    "SETTLE_LIKE": update(s)
+    .where(
+        and_(
+            s.c.inode.is_(None),
+            s.c.by_kind == s.c.kind,
+            s.c.kind != DIR,
+            ~linked,
+            exists(
+                select(1).where(
+                    and_(
+                        inode.c.id == s.c.by_name,
+                        inode.c.size == s.c.size,
+                        inode.c.mtime_s == s.c.mtime_s,
+                        inode.c.mtime_nsec == s.c.mtime_nsec,
+                    )
+                )
+            ),
+            ~_claimed(s.c.by_name),
+            ~_kept_name(s.c.by_name),
+            _first_of_name(),
+        )
+    )
+    .values(inode=s.c.by_name),
     "SETTLE_MOVED": update(s)
     .where(and_(s.c.inode.is_(None), s.c.kind.is_not(None), _first_of_group()))
     .values(
@@ -246,16 +287,7 @@ SETTLE: dict[str, Any] = {
             _first_of_group(),
             ~_claimed(s.c.by_name),
             ~_kept_name(s.c.by_name),
-            s.c.seq
-            == select(func.min(other.c.seq))
-            .where(
-                and_(
-                    other.c.by_name == s.c.by_name,
-                    other.c.inode.is_(None),
-                    other.c.kind == s.c.kind,
-                )
-            )
-            .scalar_subquery(),
+            _first_of_name(),
         )
     )
     .values(inode=s.c.by_name),

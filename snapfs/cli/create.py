@@ -178,15 +178,19 @@ def _create(
         ignore_ctime=arguments.ignore_ctime,
         ignore_inode=arguments.ignore_inode,
     )
-    with invocation.progress() as progress:
-        result = create(states.repository, subject, options, progress=progress)
+    try:
+        with invocation.progress() as progress:
+            result = create(states.repository, subject, options, progress=progress)
+    except KeyboardInterrupt:
+        invocation.say("interrupted; what is stored already serves the next run")
+        raise
     print_created(
         invocation, result, dry_run=arguments.dry_run, skip_if_unchanged=arguments.skip_if_unchanged
     )
     if made and result.snapshot is not None:
         say_first_words(invocation, states.repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
-    return Exit.DONE if complete else Exit.PARTIAL
+    return Exit.DONE if complete and not result.damaged else Exit.PARTIAL
 
 
 COMMAND = Command(
@@ -205,8 +209,8 @@ The summary counts names that are new or removed, and inodes that changed. A fil
 both new and removed there; `snapfs show` and `snapfs diff` find it under its new name.
 
 What is left out: what matches `--exclude` and `--exclude-from`, then lines of .snapfsignore files in
-any directory (the syntax of .gitignore); the repository itself, always. Patterns begin at the root of
-the directory. `--dry-run --explain PATH` says which rule decides.
+any directory (the syntax of .gitignore); the repository itself and what a killed restore left
+unfinished (.snapfs-tmp- and 16 hexadecimal digits), always. Patterns begin at the root of the directory. `--dry-run --explain PATH` says which rule decides.
 
 What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
     examples=(

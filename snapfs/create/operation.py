@@ -55,7 +55,7 @@ def create(
             repository, registered, root_fd, rules, _take_options(options), progress=progress
         )
         result = replace(_result(registered, taken), explained=explained)
-        note.exit = 3 if result.problems else 0
+        note.exit = 3 if result.problems or result.damaged else 0
         name = result.snapshot.name if result.snapshot else "no snapshot"
         note.summary = (
             f"{name}: {result.new} new, {result.changed} changed, {result.removed} removed"
@@ -166,6 +166,7 @@ def _result(root: Root, taken: Taken) -> CreateResult:
         unused_rules=tuple(
             f"{line.source}: {os.fsdecode(line.text)}" for line in taken.matcher.unused()
         ),
+        damaged=taken.damaged,
         explained=(),
         problems=taken.captured.stage.problems,
         duration_ns=0,

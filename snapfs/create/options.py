@@ -70,13 +70,15 @@ class CreateResult:
     removed: int
     """names that only the snapshot before has"""
     read_bytes: int
-    """bytes of files that were read"""
+    """size of the files that were read, holes counted"""
     stored_bytes: int
     """growth of the packs"""
     metadata_bytes: int
     """growth of catalog and journal"""
     unused_rules: tuple[str, ...]
     """patterns that matched nothing"""
+    damaged: bool
+    """whether packs of the repository are missing or cut off, and the directory was not read whole"""
     explained: tuple[Explained, ...]
     """answers to --explain"""
     problems: int

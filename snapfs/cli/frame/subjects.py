@@ -24,7 +24,7 @@ def subject_of_create(
     if word is None:
         if not states.roots:
             return new_root(invocation, None, host=host, nested=nested)
-        return _standing_in(states, host)
+        return _standing_in(states, host, nested=nested)
     labelled = next((root for root in states.roots if root.label == word), None)
     if labelled is None or is_root_path(word) or "/" in word:
         try:
@@ -44,9 +44,14 @@ def subject_of_create(
     return of_this_host(labelled, host)
 
 
-def _standing_in(states: States, host: str | None) -> Root:
+def _standing_in(states: States, host: str | None, *, nested: bool) -> Root | NewRoot:
     """The root I stand in. Another one, be it the only one, is never taken by mistake."""
-    found = states.standing_in(host) or states.standing_in()
+    found = states.standing_in(host)
+    if found is not None:
+        return found
+    found = states.standing_in()
+    if found is not None and found.path is not None and host is not None:
+        return NewRoot(found.path, host, nested)
     if found is not None:
         return found
     if states.here is None or stands_nowhere():

@@ -40,7 +40,7 @@ def summary(result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool) -> 
     stored = f"stored {format_size(result.stored_bytes)}"
     if result.metadata_bytes:
         stored += f" + {format_size(result.metadata_bytes)} of metadata"
-    changes = change_counts(result.new, result.changed, result.removed)
+    changes = change_counts(result.new, result.changed, result.removed, unchanged=result.unchanged)
     if result.new and result.removed:
         changes += " (what was renamed is both new and removed)"
     parts = [

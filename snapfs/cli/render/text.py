@@ -62,7 +62,8 @@ class Mode:
 
 def reference(root: Root, snapshot: Snapshot) -> str:
     """``photos@s20260601-120000.000``."""
-    return f"{root.label}@{snapshot.name}"
+    # Names that could move a cursor come only from a catalog that somebody edited.
+    return printable(f"{root.label}@{snapshot.name}")
 
 
 def local_time(moment_ns: int, clock: Clock) -> str:
@@ -140,8 +141,9 @@ def entry_counts(files: int, dirs: int, others: int) -> str:
     return ", ".join(parts)
 
 
-def change_counts(added: int, changed: int, removed: int) -> str:
+def change_counts(added: int, changed: int, removed: int, *, unchanged: bool) -> str:
     """``600 new, 12 changed, 3 removed``; ``nothing changed`` if so."""
     counts = ((added, "new"), (changed, "changed"), (removed, "removed"))
     parts = [f"{count:,} {word}" for count, word in counts if count]
-    return ", ".join(parts) or "nothing changed"
+    what = "nothing changed" if unchanged else "only times of directories changed"
+    return ", ".join(parts) or what
