@@ -31,7 +31,7 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
-    with open_to_write(invocation) as repository:
+    with open_to_write(invocation, spend_reserve=True) as repository:
         states = States(invocation, repository)
         chosen = states.snapshots_of(arguments.snapshots)
         refuse_pinned(repository, chosen, dry_run=arguments.dry_run)
@@ -88,7 +88,7 @@ Deletes snapshots, any of them and in any order; the others stay as they are. `A
 inclusive, in the order of the chain. Every name is listed before it asks.
 
 What is freed at once are packs that no snapshot needs any more. Dead blocks in packs that others still
-need are counted. If a reader holds blocks just now, the next run that writes frees them.
+need are counted. If a reader holds blocks just now, the next delete frees them.
 
 A pinned snapshot is never deleted: exit code 1, and nothing was done.""",
     examples=(

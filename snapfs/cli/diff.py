@@ -57,7 +57,9 @@ def _compare(arguments: Arguments, invocation: Invocation) -> int:
         )  # fmt: skip
         printer = ChangePrinter(invocation, repository, pair, form)
         for change in diff(repository, pair.first, pair.second, options, progress=progress):
+            progress.finish()  # or the first line would stand behind it
             printer.change(change)
+        progress.finish()
         printer.finish()
     if arguments.exit_code and printer.count:
         return Exit.FAILED

@@ -54,7 +54,8 @@ COMMAND = Command(
     synopsis=("rebuild-catalog",),
     description="""\
 Makes catalog.db again from the journal and the packs, when it is lost, damaged, or older than the journal
-(a copy put back). Every snapshot, name, tag, pin and time is as before.""",
+(a copy put back). Every snapshot, name, tag, pin and time is as before. What `snapfs runs` shows is taken
+from the old catalog as far as that can still be read; the journal does not have it.""",
     examples=(Example("snapfs rebuild-catalog", "when another command says so"),),
     schemas=("rebuild-catalog/1",),
 )

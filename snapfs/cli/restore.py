@@ -74,7 +74,7 @@ class Arguments(Changing):
     )
     owner: str = option(
         "--owner", metavar="RULE", default="id", choices=("id", "name", "none"),
-        about="owners by number (id), by name, or mine (none)",
+        about="owners by number (id), by name, or mine (none; set-id bits of others go)",
     )  # fmt: skip
     sparse: bool = flag("--sparse", about="write runs of zeros as holes")
 
@@ -102,8 +102,12 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             "restore: --no-safety goes with --in-place",
             hint="with --to there is no safety snapshot",
         )
-    opener = open_to_write if arguments.in_place and not arguments.dry_run else open_to_read
-    with opener(invocation) as repository:
+    writes = arguments.in_place and not arguments.dry_run
+    with (
+        open_to_write(invocation, spend_reserve=arguments.no_safety)
+        if writes
+        else open_to_read(invocation)
+    ) as repository:
         states = States(invocation, repository)
         with for_paths(states, arguments.place):
             wanted = states.reference(arguments.place)
@@ -209,7 +213,8 @@ COMMAND = Command(
     description="""\
 Brings back what a snapshot holds: all of it, or PATH. With `--to` a directory's content lands in DIR and a
 file as DIR/NAME; with several paths each keeps its path from the root. A DIR that holds anything needs
-`--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted. With `--delete` it asks
+`--overwrite`; `--overwrite if-changed` resumes a restore that was interrupted: it believes that a file of
+the wanted size and mtime is as wanted. With `--delete` it asks
 before it deletes anything in DIR, since no snapshot holds that. `--include` picks what is touched at all, so
 that nothing can be deleted with it.
 
@@ -219,6 +224,9 @@ it would create, overwrite, delete (with `--delete`) and leave alone. What was e
 was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
 before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the
 newest then: `latest` is the state before the restore, `latest~1` the snapshot before that.
+
+Files called .snapfs-tmp- and 16 hexadecimal digits are what a restore that was killed left unfinished: no
+snapshot has them, and the next restore removes those that no process holds.
 
 What is counted are entries, DIR or the root itself among them, for its attributes are restored too.
 

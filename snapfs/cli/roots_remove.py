@@ -27,7 +27,7 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
-    with open_to_write(invocation) as repository:
+    with open_to_write(invocation, spend_reserve=True) as repository:
         states = States(invocation, repository)
         root = states.named_root(arguments.old)
         stored = [StoredSide(root, snapshot) for snapshot in states.chain(root)]

@@ -11,6 +11,7 @@ from snapfs.errors import NotFoundError
 from snapfs.fs.handles import open_dir, sorted_names
 from snapfs.fs.matching import DirRules, RuleMatcher, Verdict
 from snapfs.fs.rules import Rules
+from snapfs.model.quote import quote
 
 
 def explain(root_fd: int, rules: Rules, paths: Sequence[bytes]) -> tuple[Explained, ...]:
@@ -27,8 +28,8 @@ def _require(root_fd: int, path: bytes) -> None:
     try:
         os.stat(path or b".", dir_fd=root_fd, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError) as error:
-        name = os.fsdecode(path)
-        raise NotFoundError(f"there is no {name!r} in the directory", subject=name) from error
+        name = quote(path)
+        raise NotFoundError(f"there is no {name} in the directory", subject=name) from error
     except OSError:
         pass  # what cannot be reached is judged by its name
 

@@ -55,7 +55,7 @@ class DeleteResult:
     freed_bytes: int
     """what the packs folder shrank by"""
     pending_bytes: int
-    """what the next run frees, because someone was reading"""
+    """what the next delete frees, because someone was reading"""
     reclaimable_bytes: int
     """dead bytes in packs that stay, for prune"""
     packs_removed: int

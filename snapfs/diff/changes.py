@@ -17,7 +17,7 @@ from snapfs.diff.attributes import differences
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
-from snapfs.tree.state import Inodes, Paths, State, join, walk
+from snapfs.tree.state import Inodes, Paths, State, join, leads_back, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ def _change(plain: tuple[Any, ...]) -> Change:
 
 
 Key = tuple[int, bytes]
+_Inodes = tuple[int, int]
 _Pairs = Iterator[tuple[Entry | None, Entry | None]]
 
 
@@ -221,13 +222,15 @@ class Differ:
 
     def _both(self, path: bytes, before: Entry, after: Entry) -> None:
         """A path that both states have, with different inodes."""
-        stack: list[tuple[bytes, _Pairs]] = [(path, iter([(before, after)]))]
+        stack: list[tuple[bytes, _Inodes, _Pairs]] = [(path, (0, 0), iter([(before, after)]))]
+        on_the_way: set[_Inodes] = set()
         while stack:
-            at, pairs = stack[-1]
+            at, beside, pairs = stack[-1]
             old, new = next(pairs, (None, None))
             some = new if old is None else old
             if some is None:
                 stack.pop()
+                on_the_way.discard(beside)
                 continue
             here = path if len(stack) == 1 else join(at, some.name)
             if old is None:
@@ -241,8 +244,12 @@ class Differ:
                 if what or new.state == Mark.UNREAD:
                     self._found[here] = self._changed(here, what, old, new)
                 if Kind.DIR in {old.kind, new.kind}:
+                    both = old.inode, new.inode
+                    if both in on_the_way:
+                        raise leads_back(here)
+                    on_the_way.add(both)
                     was, now = self._children(self._a, old), self._children(self._b, new)
-                    stack.append((here, _beside(was, now)))
+                    stack.append((here, both, _beside(was, now)))
 
     @staticmethod
     def _children(state: State, entry: Entry) -> Iterator[Entry]:

@@ -18,6 +18,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from snapfs.errors import DamageError
 from snapfs.fs.patterns import is_rule, split_lines
 from snapfs.model.units import exact_size
 
@@ -62,7 +63,7 @@ class Rules:
 
     @staticmethod
     def from_text(text: str) -> Rules:
-        """The reverse of `to_text`; raises ValueError on anything else. ``""`` are no rules."""
+        """The reverse of `to_text`; raises DamageError on anything else. ``""`` are no rules."""
         if not text:
             return Rules()
         try:
@@ -80,8 +81,10 @@ class Rules:
                 if standing is None
                 else tuple((to_bytes(path), base64.b64decode(text)) for path, text in standing),
             )
-        except (KeyError, TypeError) as error:
-            raise ValueError("not a set of rules") from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise DamageError(
+                "the rules of a snapshot are damaged", hint="run snapfs verify"
+            ) from error
 
     def with_standing(self, ignore_files: tuple[tuple[bytes, bytes], ...]) -> Rules:
         """The same rules with the .snapfsignore files that a matcher found."""

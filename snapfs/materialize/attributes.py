@@ -219,6 +219,8 @@ def _give_owner(where: int | bytes, kind: int, wanted: Attributes, refused: Refu
             mode &= ~stat.S_ISUID
         if not group_is_right:
             mode &= ~stat.S_ISGID
+    if mode != wanted.mode:
+        refused.add(f"mode {wanted.mode:04o}")
     return mode
 
 

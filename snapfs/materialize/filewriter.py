@@ -205,6 +205,8 @@ class FileWriter:
                     drop_xattr(fd, ACCESS_ACL)
                 give(fd, Kind.FILE, Attributes(mode, uid, gid, flags, xattr, mtime_ns), refused)
             if not direct:
+                # Nobody may wait for it any more: what follows is the next command's, or the user's.
+                self._check_stop()
                 faults.point("restore.file-written")
                 give_name(working_name, name, dir_fd, replaces=bool(how & REPLACES))
             if refused is not None and (flags or how & STRIP_FLAGS):
@@ -231,9 +233,10 @@ class FileWriter:
     def _write_extents(self, fd: int, places: Sequence[Place], size: int) -> None:
         if sum(place[1] for place in places) != size:
             raise DamageError("the repository has lost its bytes")
-        self.fill(fd, 0, places)
-        if places[-1][0] != _BLOCK:  # a hole at the end is only made by the size
+        if any(place[0] != _BLOCK for place in places):
+            # At its size from the start: XFS puts blocks into holes that a file grows over.
             os.ftruncate(fd, size)
+        self.fill(fd, 0, places)
 
     def _trouble(self, directory: int, name: bytes, error: Exception, how: int) -> Trouble:
         replaces = bool(how & REPLACES)

@@ -2,7 +2,7 @@
 
 ``root-N`` is held by whatever changes the chain of root N. ``gc`` is held shared by every writer for
 its whole run and by whoever decodes blocks, and exclusively by whoever removes blocks or packs.
-``setup`` guards the making of a repository. ``catalog`` is held shared by whoever has the catalog open
+``restore-N`` is held by whoever restores root N in place. ``setup`` guards the making of a repository. ``catalog`` is held shared by whoever has the catalog open
 for writing, and exclusively by whoever puts another file in its place.
 """
 
@@ -26,6 +26,11 @@ _POLL_S = 0.05
 def root_lock(root_id: int) -> str:
     """Name of the lock of a root's chain."""
     return f"root-{root_id}"
+
+
+def restore_lock(root_id: int) -> str:
+    """Name of the lock of a root's directory."""
+    return f"restore-{root_id}"
 
 
 class Locks:

@@ -21,7 +21,7 @@ from snapfs.errors import NoRepositoryError, RepositoryError, SnapfsError
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
-from snapfs.repository.locks import CATALOG_LOCK, Locks, root_lock
+from snapfs.repository.locks import CATALOG_LOCK, Locks, restore_lock, root_lock
 from snapfs.repository.reserve import make_room
 from snapfs.storage.contract import MissingObjectError
 from snapfs.storage.files import FileBackend
@@ -51,11 +51,14 @@ class Repository:
         write: bool,
         lock_wait_s: float | None = None,
         command_line: Sequence[bytes] = (),
+        spend_reserve: bool = False,
     ) -> None:
         """Open an existing one; ``command_line`` is what `runs` will say of what is changed.
 
+        Where no room is left, ``spend_reserve`` gives the reserve up for what makes some.
+
         Raises NoRepositoryError if there is none, RepositoryError (missing catalog, unknown
-        feature, foreign file), DamageError.
+        feature, foreign file), DamageError, StorageFullError.
         """
         self.path = os.path.abspath(path)
         self.name = os.fsdecode(self.path)
@@ -80,7 +83,7 @@ class Repository:
             self.locks = Locks(self.fd, self.handed, write=write)
             self.locks.describe = self._guarded
             if write:
-                make_room(self.fd)
+                make_room(self.fd, self.name, spend=spend_reserve)
                 # While it is held nobody puts another catalog.db in place of the one opened here.
                 self._held.enter_context(
                     self.locks.hold(CATALOG_LOCK, exclusive=False, wait_s=lock_wait_s)
@@ -137,7 +140,11 @@ class Repository:
     def _guarded(self, lock: str) -> str:
         """What a lock guards: a root by its label, else the repository."""
         known = rows.roots(self.catalog) if "catalog" in self.__dict__ else ()
-        labels = [row.root.label for row in known if root_lock(row.root.id) == lock]
+        labels = [
+            row.root.label
+            for row in known
+            if lock in {root_lock(row.root.id), restore_lock(row.root.id)}
+        ]
         return f"root {labels[0]} in {self.name}" if labels else f"the repository {self.name}"
 
     @property

@@ -47,10 +47,39 @@ def give_up_reserve(fd: int) -> bool:
     return True
 
 
-def make_room(fd: int) -> None:
-    """Give up the reserve where there is no room to open the catalog for writing."""
-    if free_bytes(fd) < NEEDED_BYTES:
-        give_up_reserve(fd)
+def has_room(fd: int) -> bool:
+    """Whether there is room to write into the catalog: by count, or because it can be had (root may use
+    what is kept from others).
+    """
+    return free_bytes(fd) >= NEEDED_BYTES or _can_allocate(fd)
+
+
+def _can_allocate(fd: int) -> bool:
+    try:
+        probe = os.open(".", os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=fd)
+    except OSError:
+        return False
+    try:
+        os.posix_fallocate(probe, 0, NEEDED_BYTES)
+    except OSError:
+        return False
+    finally:
+        os.close(probe)
+    return True
+
+
+def make_room(fd: int, name: str, *, spend: bool) -> None:
+    """See that there is room to open the catalog for writing; ``spend`` the reserve if there is not.
+
+    Raises StorageFullError.
+    """
+    if has_room(fd) or (spend and give_up_reserve(fd) and has_room(fd)):
+        return
+    raise StorageFullError(
+        f"no space left for the repository {name}",
+        subject=name,
+        hint="make room on its disk" if spend else "delete snapshots, or make room on its disk",
+    )
 
 
 def require_room(fd: int, owner: tuple[int, int] | None, name: str) -> None:

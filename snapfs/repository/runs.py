@@ -15,6 +15,7 @@ from snapfs.catalog import rows
 from snapfs.errors import Exit, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
+from snapfs.repository.reserve import has_room
 
 ALL_RUNS = -1
 
@@ -64,12 +65,12 @@ def recorded(repository: Repository, root_id: int | None = None) -> Iterator[Run
     started_ns = repository.clock.now_ns()
     try:
         yield note
-    except StorageFullError:
-        raise  # the catalog is not touched where no block is free
     except SnapfsError as error:
         note.exit, note.summary = int(error.exit_code), error.message
-        with contextlib.suppress(SnapfsError):
-            _write(repository, note, started_ns)
+        # The catalog is not touched where no block is free.
+        if not isinstance(error, StorageFullError) or has_room(repository.fd):
+            with contextlib.suppress(SnapfsError):
+                _write(repository, note, started_ns)
         raise
     except BaseException as error:
         note.exit = int(getattr(error, "exit_code", Exit.FAILED))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 from snapfs.blocks.reader import BlockReader
@@ -11,6 +10,7 @@ from snapfs.catalog.places import places
 from snapfs.errors import DamageError, NotFoundError, UsageError
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import KIND_NAMES, Kind, State
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import StoredSide
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
@@ -24,7 +24,7 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
     Raises NotFoundError, UsageError for what is no file, DamageError where bytes are lost.
     """
     catalog = repository.catalog
-    name = os.fsdecode(path)
+    name = quote(path or b".")
     with repository.locks.hold(GC, exclusive=False), catalog.read():
         row = rows.root(catalog, side.root.id)
         entry = None
@@ -33,14 +33,12 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
             entry = view.lookup(catalog, row.inode_id, path, at)
         if entry is None:
             raise NotFoundError(
-                f"{side.snapshot.name} has no {name!r}",
+                f"{side.snapshot.name} has no {name}",
                 subject=name,
                 hint="snapfs ls shows what it has",
             )
         if entry.kind != Kind.FILE:
-            raise UsageError(
-                f"{name or '.'} is no file but a {KIND_NAMES[entry.kind]}", subject=name
-            )
+            raise UsageError(f"{name} is no file but a {KIND_NAMES[entry.kind]}", subject=name)
         if entry.state == State.UNREAD:
             raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
         with BlockReader(repository.backend) as reader:

@@ -27,8 +27,8 @@ from snapfs.materialize.wanted import (
     WantedDir,
 )
 from snapfs.model.snapshot import Root, Snapshot
-from snapfs.progress import Progress
-from snapfs.repository.locks import GC
+from snapfs.progress import Problem, Progress
+from snapfs.repository.locks import GC, restore_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.runs import recorded
 from snapfs.restore.known import KnownFiles
@@ -81,12 +81,19 @@ def restore(
     """Write a snapshot, or a part of it. ``on_safety`` is told of the safety snapshot once it is there.
 
     Raises UsageError (no target, target not empty), NotFoundError (no such path), StorageFullError,
-    SnapfsError if the safety snapshot cannot be complete: then nothing was changed.
+    SnapfsError if the safety snapshot cannot be complete: then nothing was changed. LockedError if
+    another restore of this root in place is at work.
     """
     started_ns = repository.clock.now_ns()
     target = _target(root, options)
-    with recorded(repository, root.id) as note:
+    with recorded(repository, root.id) as note, ExitStack() as stack:
         note.silent = not options.in_place or options.dry_run
+        if options.in_place and not options.dry_run:
+            stack.enter_context(
+                repository.locks.hold(
+                    restore_lock(root.id), exclusive=True, wait_s=repository.lock_wait_s
+                )
+            )
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
             _check_paths(repository, root, snapshot, options, target)
@@ -149,19 +156,30 @@ def _write(
         inode, at, kept = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)
         selection = Selection(catalog, inode, at, chosen)
+        sound = selection.agrees(kept.tree_digest)
         known = KnownFiles(repository, at, in_place=options.in_place)
         selection.on_directory = known.enter
         wanted = _wanted(selection, snapshot, options, target)
         first = next(wanted, None)
         if first is None:
             raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
-        progress.phase("comparing" if options.dry_run else "restoring")
+        everything = not (options.paths or options.include or options.exclude)
+        progress.phase(
+            "comparing" if options.dry_run else "restoring",
+            entries=snapshot.files + snapshot.dirs + snapshot.others if everything else None,
+            total_bytes=snapshot.total_bytes if everything else None,
+        )
         faults.point("restore.planned")
         prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
         protection = Protection(
             Rules.from_text(kept.rules), chosen, target, prefix, _repository_id(repository)
         )
-        return materialize(
+        if not sound:
+            what = (
+                f"the catalog is damaged: this is not {snapshot.name} as it was; run snapfs verify"
+            )
+            progress.problem(Problem(b"", 0, what))
+        done = materialize(
             target,
             _chain(first, wanted),
             Source(
@@ -171,7 +189,7 @@ def _write(
             ),
             MaterializeOptions(
                 overwrite=_policy(options),
-                delete=options.delete,
+                delete=options.delete and sound,
                 sparse=options.sparse,
                 dry_run=options.dry_run,
                 owner=_owner(repository, root, options),
@@ -181,6 +199,7 @@ def _write(
             ),
             progress=progress,
         )
+        return done if sound else replace(done, problems=done.problems + 1)
 
 
 def _check_paths(

@@ -82,7 +82,7 @@ class RestoreResult:
     unchanged: int
     """entries that were as wanted already"""
     written_bytes: int
-    """bytes written"""
+    """size of the files that were written, holes counted"""
     safety: Snapshot | None
     """snapshot of what was there before"""
     problems: int

@@ -31,7 +31,8 @@ class Protection:
         self._target = target
         self._prefix = tuple(prefix.split(b"/")) if prefix else ()
         self._repository = repository
-        self._last: tuple[tuple[bytes, ...], DirRules | None] | None = None
+        self._way: list[bytes] = []
+        self._levels: list[DirRules | None] = []  # of the top, and of each directory on the way
 
     def __call__(self, parts: tuple[bytes, ...], name: bytes, is_dir: bool) -> bool:
         """Whether the live entry ``name`` in the directory ``parts`` below the target stays."""
@@ -47,18 +48,22 @@ class Protection:
         return rules is not None and rules.excluded(name, is_dir, self._size(live, is_dir))
 
     def _rules_of(self, parts: tuple[bytes, ...]) -> DirRules | None:
-        if self._last is not None and self._last[0] == parts:
-            return self._last[1]
-        fd, names = self._look(())
-        rules = self._matcher.top(fd, names)
-        self._close(fd)
-        for depth, name in enumerate(parts):
+        way, levels = self._way, self._levels
+        if not levels:
+            fd, names = self._look(())
+            levels.append(self._matcher.top(fd, names))
+            self._close(fd)
+        same = 0
+        while same < min(len(way), len(parts)) and way[same] == parts[same]:
+            same += 1
+        del way[same:], levels[same + 1 :]
+        for depth in range(same, len(parts)):
             path = b"/".join(parts[: depth + 1])
             fd, names = self._look(parts[: depth + 1])
-            rules = self._matcher.enter(rules, name, path, fd, names)
+            levels.append(self._matcher.enter(levels[-1], parts[depth], path, fd, names))
+            way.append(parts[depth])
             self._close(fd)
-        self._last = (parts, rules)
-        return rules
+        return levels[-1]
 
     def _look(self, parts: tuple[bytes, ...]) -> tuple[int | None, Container[bytes]]:
         """A live directory and its names, where a marker in it decides; else nothing is opened."""

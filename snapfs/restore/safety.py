@@ -11,8 +11,10 @@ import os
 
 from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog import rows, view
+from snapfs.catalog.rows import RootRow
 from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
+from snapfs.model.kinds import Kind, State
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress, with_reason
 from snapfs.repository.opened import Repository
@@ -58,7 +60,11 @@ def take_safety(
     made = taken.snapshot
     assert made is not None
     for problem in rows.problems(repository.catalog, made.id):
-        if problem.what != CHANGED and _concerned(problem.path, options.paths):
+        if (
+            problem.what != CHANGED
+            and _concerned(problem.path, options.paths)
+            and _at_stake(repository, row, snapshot, problem.path, delete=options.delete)
+        ):
             name = os.fsdecode(problem.path)
             why = with_reason(problem.what, problem.errno)
             raise SnapfsError(
@@ -68,6 +74,25 @@ def take_safety(
                 hint="mend that, or give --no-safety",
             )
     return made
+
+
+def _at_stake(
+    repository: Repository, root: RootRow, snapshot: Snapshot, path: bytes, *, delete: bool
+) -> bool:
+    """Whether the restore may overwrite or delete anything at or below a path."""
+    at = None if root.head_id == snapshot.id else snapshot.id
+    while root.inode_id is not None:
+        entry = view.lookup(repository.catalog, root.inode_id, path, at)
+        if entry is not None:
+            # What the snapshot has not read either is neither written nor cleared.
+            return entry.state != State.UNREAD
+        if delete or not path:
+            return True
+        path = path.rpartition(b"/")[0]
+        above = view.lookup(repository.catalog, root.inode_id, path, at)
+        if above is not None:
+            return above.kind != Kind.DIR
+    return True
 
 
 def _concerned(path: bytes, tops: tuple[bytes, ...]) -> bool:

@@ -6,7 +6,6 @@ has of it: SQLite's own check misses half of all flipped bits.
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -20,6 +19,8 @@ from snapfs.fs.rules import RuleLine, Rules
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
+from snapfs.model.quote import quote
+from snapfs.model.xattrs import unpack_xattrs
 from snapfs.tree.state import join, walk
 
 HELD = 2048
@@ -88,23 +89,33 @@ class Selection:
         self._filter = chosen
         self.on_directory: Callable[[Entry], None] | None = None
         self._needed: set[bytes] = set()
+        self._above: set[int] = set()  # directories on the way down, each of them once
 
     def find(self, path: bytes, where: str) -> Entry:
         """The entry at a path from the root; raises NotFoundError, DamageError."""
         entry = self._lookup(path)
         if entry is None:
-            name = os.fsdecode(path)
+            name = quote(path)
             raise NotFoundError(
-                f"{where} has no {name!r}", subject=name, hint="snapfs ls shows what it has"
+                f"{where} has no {name}", subject=name, hint="snapfs ls shows what it has"
             )
-        if path and not _is_possible(entry):
-            name = os.fsdecode(path)
+        if not _makes_sense(entry if path else entry._replace(name=b"root")):
+            name = quote(path or b".")
             raise DamageError(
-                f"what the catalog says of {name!r} is damaged",
+                f"what the catalog says of {name} is damaged",
                 subject=name,
                 hint="run snapfs verify",
             )
         return entry
+
+    def agrees(self, digest: bytes) -> bool:
+        """Whether the root here is the one that a snapshot's digest is of."""
+        root = self._lookup(b"")
+        if root is None or not _makes_sense(root._replace(name=b"root")):
+            return False
+        return (
+            tree_digest([_digested((root._replace(name=b""), root.tree_digest or b""))]) == digest
+        )
 
     # --- shapes --------------------------------------------------------------------------------
 
@@ -220,12 +231,17 @@ class Selection:
 
     def _tree(self, top: Entry, path: bytes, depth: int) -> Iterator[WantedDir]:
         stack: list[tuple[bytes, Iterator[Entry]]] = [(path, iter((top,)))]
+        way: list[int] = []
         while stack:
             above, directories = stack[-1]
             entry = next(directories, None)
             if entry is None:
                 stack.pop()
+                if way:
+                    self._above.discard(way.pop())
                 continue
+            way.append(entry.inode)
+            self._above.add(entry.inode)
             here = path if len(stack) == 1 else join(above, entry.name)
             children, sound = self._children(entry, here)
             if self.on_directory is not None:
@@ -249,7 +265,7 @@ class Selection:
             return _ManyChildren(
                 lambda after: self._wanted_children(entry, here, after, sound=sound)
             ), sound
-        children = [child for child, _ in found if sound or _is_possible(child)]
+        children = [child for child, _ in found if sound or self._is_possible(child)]
         if not self._filter.empty:
             children = [child for child in children if self._chosen(child, join(here, child.name))]
         return children, sound
@@ -262,10 +278,14 @@ class Selection:
     ) -> Iterator[Entry]:
         children = streams.each_child(self._catalog, entry.inode, self._at, after=after)
         if not sound:
-            children = filter(_is_possible, children)
+            children = filter(self._is_possible, children)
         if self._filter.empty:
             return children
         return (child for child in children if self._chosen(child, join(here, child.name)))
+
+    def _is_possible(self, child: Entry) -> bool:
+        """Whether a row of a damaged catalog is one that could be restored at all."""
+        return _makes_sense(child) and child.inode not in self._above
 
     def _chosen(self, child: Entry, path: bytes) -> bool:
         is_dir = child.kind == Kind.DIR
@@ -309,14 +329,15 @@ def _agrees(entry: Entry, rows: Iterable[ChildTuple]) -> bool:
         return False
 
 
+_MOST_ID = 2**32 - 1
 _NAMELESS = frozenset((b"", b".", b".."))
 _KINDS = frozenset(map(int, Kind))
 _INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_nsec", "rdev",
              "content", "state", "ino", "nlink")  # fmt: skip
 
 
-def _is_possible(child: Entry) -> bool:
-    """Whether a row of a damaged catalog is one that could be restored at all."""
+def _makes_sense(child: Entry) -> bool:
+    """Whether a row has a name and values that an entry can have."""
     name = child.name
     return (
         isinstance(name, bytes)
@@ -325,8 +346,22 @@ def _is_possible(child: Entry) -> bool:
         and child.kind in _KINDS
         and isinstance(child.xattr, bytes)
         and isinstance(child.target, bytes)
+        and b"\0" not in child.target
         and all(isinstance(getattr(child, field), int) for field in _INTEGERS)
+        and 0 <= child.uid <= _MOST_ID
+        and 0 <= child.gid <= _MOST_ID
+        and 0 <= child.mode <= 0o7777
+        and child.size >= 0
+        and _is_packed(child.xattr)
     )
+
+
+def _is_packed(xattr: bytes) -> bool:
+    try:
+        unpack_xattrs(xattr)
+    except ValueError:
+        return False
+    return True
 
 
 def _digested(found: tuple[Entry, bytes]) -> ChildTuple:

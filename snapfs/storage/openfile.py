@@ -109,6 +109,8 @@ class FileReader(_OpenFile):
             raise DamageError(
                 f"{self._key} cannot be read: {error.strerror}", subject=self._key
             ) from error
+        except (OverflowError, MemoryError) as error:  # a place that some damage made up
+            raise DamageError(f"{self._key} has no {length} bytes", subject=self._key) from error
 
 
 class FileWriter:

@@ -18,6 +18,7 @@ from snapfs.fs.rules import Rules
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.repository.opened import Repository
 from snapfs.tree.state import join, walk
@@ -75,10 +76,8 @@ def _start(catalog: Catalog, side: StoredSide, path: bytes) -> tuple[int, bytes,
 
 
 def _missing(path: bytes, where: str) -> NotFoundError:
-    name = os.fsdecode(path)
-    return NotFoundError(
-        f"{where} has no {name!r}", subject=name, hint="snapfs ls shows what it has"
-    )
+    name = quote(path)
+    return NotFoundError(f"{where} has no {name}", subject=name, hint="snapfs ls shows what it has")
 
 
 # --- live ---------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.view import Name
+from snapfs.errors import DamageError
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
+from snapfs.model.quote import quote
 
 
 class State(Protocol):
@@ -200,13 +202,18 @@ def walk(
 
     ``children`` gives the entries of a directory; of those on the way down no more is held than it
     reads ahead, and one path, for those of all would grow with the square of the depth.
+
+    Raises DamageError where a catalog that was tampered with leads back to a directory further up.
     """
     stack = [children(inode)]
+    way = [inode]
+    on_the_way = {inode}
     above = path
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
+            on_the_way.discard(way.pop())
             above = above.rpartition(b"/")[0]
             continue
         here = join(above, entry.name)
@@ -214,5 +221,17 @@ def walk(
             continue
         yield here, entry
         if entry.kind == Kind.DIR:
+            if entry.inode in on_the_way:
+                raise leads_back(here)
+            way.append(entry.inode)
+            on_the_way.add(entry.inode)
             stack.append(children(entry.inode))
             above = here
+
+
+def leads_back(path: bytes) -> DamageError:
+    """What is wrong with a catalog in which a directory is below itself."""
+    return DamageError(
+        f"the catalog is damaged: {quote(path)} lies within itself", subject=quote(path),
+        hint="run snapfs verify",
+    )  # fmt: skip

@@ -15,8 +15,10 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import counters
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.rows import roots, snapshot_rows
-from snapfs.errors import SnapfsError
+from snapfs.errors import DamageError, SnapfsError
+from snapfs.fs.rules import Rules
 from snapfs.model.kinds import Kind
+from snapfs.model.quote import printable
 from snapfs.verify.report import CATALOG, Report
 
 MOST_PER_RULE = 20
@@ -102,6 +104,8 @@ def check_rules(catalog: Catalog, report: Report) -> None:
         _check_counters(catalog, report)
     with attempt(catalog, report):
         _check_counts(catalog, report)
+    with attempt(catalog, report):
+        _check_snapshots(catalog, report)
 
 
 def _broken(catalog: Catalog, report: Report, statement: str) -> list[Row]:
@@ -120,6 +124,21 @@ def _check_counters(catalog: Catalog, report: Report) -> None:
     for name, highest in catalog.execute(sql.HIGHEST_IDS).fetchall():
         if following.get(name, 0) <= highest:
             report.add(CATALOG, f"counter {name} would give id {highest} again")
+
+
+def _check_snapshots(catalog: Catalog, report: Report) -> None:
+    """What people read and type, and the rules that a snapshot was taken with."""
+    for root in roots(catalog):
+        if printable(root.root.label) != root.root.label:
+            report.add(CATALOG, f"root {root.root.id} has the label {printable(root.root.label)}")
+        for snapshot in snapshot_rows(catalog, root.root.id):
+            called = f"snapshot {snapshot.id} ({printable(snapshot.name)})"
+            if printable(snapshot.name) != snapshot.name:
+                report.add(CATALOG, f"{called} has a name that no snapshot can have")
+            try:
+                Rules.from_text(snapshot.rules)
+            except DamageError:
+                report.add(CATALOG, f"{called} has lost the rules that it was taken with")
 
 
 def _check_counts(catalog: Catalog, report: Report) -> None:

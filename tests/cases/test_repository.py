@@ -112,3 +112,55 @@ def test_restore_target_full(
     (other / "filler").unlink()
     snapfs("restore", "s0", "--to", live, "--overwrite", "if-changed", "--delete", "--yes")
     assert_same(state, survey(live))
+
+
+@pytest.mark.parametrize("kind", ["ext4", "btrfs", "tmpfs"])
+def test_the_reserve_is_for_what_makes_room(
+    kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
+) -> None:
+    """Only a delete spends it: whatever else failed on the full disk before, one can still delete."""
+    disk = small_filesystem(kind, 160 * MIB)
+    full = Program(repository=disk / "repository", home=snapfs.home)
+    for name in ("s0", "s1", "s2"):
+        (tree / "file").write_bytes(os.urandom(2 * MIB))
+        full.create(tree, name)
+    fill(disk)
+    reserve = full.repository / "reserve"
+    held = reserve.stat().st_blocks
+    assert held
+    for words in (("tag", "s0", "t"), ("create", tree), ("pin", "s1"), ("rename", "s1", "new")):
+        failed = full(*words, cwd=tree, ok=(1,))
+        assert "no space left" in failed.errors
+        assert reserve.stat().st_blocks == held
+    full("list", cwd=tree)
+    full("delete", "s0", "--yes", cwd=tree)
+    assert names(full("list", "--json", cwd=tree)) == ["s1", "s2"]
+
+
+@pytest.mark.parametrize("kind", ["ext4", "btrfs", "tmpfs"])
+def test_a_full_disk_without_a_reserve_kills_nothing(
+    kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
+) -> None:
+    disk = small_filesystem(kind, 160 * MIB)
+    full = Program(repository=disk / "repository", home=snapfs.home)
+    for name in ("s0", "s1"):
+        (tree / "file").write_bytes(os.urandom(2 * MIB))
+        full.create(tree, name)
+    (full.repository / "reserve").unlink()
+    filler = fill(disk)
+    for words in (("delete", "s0", "--yes"), ("create", tree), ("tag", "s0", "t")):
+        assert "no space left" in full(*words, cwd=tree, ok=(1,)).errors
+    filler.unlink()
+    full("delete", "s0", "--yes", cwd=tree)
+    full.verify(cwd=tree)
+
+
+def test_a_create_that_found_no_room_is_recorded(
+    small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
+) -> None:
+    disk = small_filesystem("ext4", 96 * MIB)
+    full = Program(repository=disk / "repository", home=snapfs.home)
+    full.create(tree, "s0")
+    (tree / "huge").write_bytes(os.urandom(100 * MIB))
+    full.create(tree, "too-much", ok=(1,))
+    assert "no space left" in full("runs", "--failed", cwd=tree).text

@@ -53,9 +53,9 @@ def test_a_dry_run_makes_nothing(shell: Shell) -> None:
     for words in (["--explain", "nosuch"], ["--explain", "a/b", "--exclude", "a"]):
         refused = shell("create", ".", "-n", *words, code=1)
         assert refused.out == ""
-        assert f"there is no {words[1]!r} in the directory" in refused.err
+        assert f"there is no {words[1]} in the directory" in refused.err
     shell("create", ".", "--exclude", "*.o")
-    assert "there is no 'nosuch'" in shell("create", "-n", "--explain", "nosuch", code=1).err
+    assert "there is no nosuch" in shell("create", "-n", "--explain", "nosuch", code=1).err
     assert shell("create", "-n", "--explain", "a").lines == ["a: kept"]
     assert shell("create", "--dry-run").out == ""
     assert len(shell("list", "--json").lines) == 1
@@ -181,7 +181,7 @@ def test_ls(past: Shell) -> None:
     assert odd["path_b64"] == "bv8K"
     assert (odd["size"], odd["kind"], found["link"]["target"]) == (3000, "file", "a")
     assert past("ls", ".").lines == past("ls").lines
-    assert "has no 'nope'" in past("ls", ":nope", code=1).err
+    assert "has no nope" in past("ls", ":nope", code=1).err
 
 
 def test_paths_from_the_working_directory(past: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.errors import DamageError
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 
@@ -180,7 +181,7 @@ def test_rules_survive_as_text() -> None:
     assert Rules.from_text(rules.to_text()) == rules
     assert Rules.from_text("") == Rules()
     for bad in ("{}", "[]", "x", '{"patterns": 1}'):
-        with pytest.raises(ValueError):
+        with pytest.raises(DamageError):
             Rules.from_text(bad)
 
 

@@ -230,3 +230,42 @@ def test_read_only_media(past: History, workspace: Path) -> None:
         assert "read-only" in done.errors.lower()
     finally:
         subprocess.run(["umount", point], check=True)
+
+
+def below_itself(past: History) -> None:
+    """Write into the catalog that ``a/b/c/loop`` is ``a``."""
+    with sqlite3.connect(past.snapfs.repository / "catalog.db") as database:
+        found = database.execute("SELECT name, inode_id FROM dirent").fetchall()
+        inodes = {bytes(name): inode for name, inode in found}
+        database.execute(
+            "INSERT INTO dirent VALUES (?, ?, ?)", (inodes[b"level-c"], b"loop", inodes[b"level-a"])
+        )
+    database.close()
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["there", "gone"])
+def test_a_directory_below_itself(gone: bool, past: History, workspace: Path) -> None:
+    """What a catalog that was tampered with leads back to is named, and nothing goes on for ever."""
+    (past.tree / "level-a" / "level-b" / "level-c").mkdir(parents=True)
+    (past.tree / "level-a" / "level-b" / "level-c" / "file").write_bytes(b"deep down")
+    past.take("deep")
+    below_itself(past)
+    if gone:
+        shutil.rmtree(past.tree / "level-a")
+    way = "level-a/level-b/level-c/loop"
+
+    def run(*words: str, ok: tuple[int, ...]) -> str:
+        return past.snapfs(*words, cwd=past.tree, ok=ok, timeout_s=60).errors
+
+    assert way in run("ls", "deep:", "--recursive", ok=(1,))
+    run("diff", "s2", "deep", ok=(0, 1))
+    run("diff", "deep", ".", ok=(0, 1))
+    run("diff", "deep", ".", "--all", ok=(0, 1))
+    assert "level-a/level-b/level-c: " in run(
+        "restore", "deep", "--to", str(workspace / "to"), ok=(3,)
+    )
+    assert_same(past.states["deep"], survey(workspace / "to"))
+    assert "damaged" in past.snapfs("verify", cwd=past.tree, ok=(3,)).errors
+    run("create", ".", "--name", "after", ok=(0, 1, 3))
+    for name in ("s0", "s1", "s2"):
+        past.check_one(name)

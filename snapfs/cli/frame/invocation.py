@@ -13,11 +13,10 @@ from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.signals import Interrupted, wait_readable
 from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.render.json import json_line
-from snapfs.cli.render.progress import Note, progress_for
+from snapfs.cli.render.progress import JsonProgress, LineProgress, Note, progress_for
 from snapfs.clock import Clock
 from snapfs.errors import RefusedError
 from snapfs.model.quote import printable
-from snapfs.progress import Progress
 
 
 @dataclass
@@ -87,7 +86,7 @@ class Invocation:
             self.say(text)
 
     @contextmanager
-    def progress(self) -> Iterator[Progress]:
+    def progress(self) -> Iterator[LineProgress | JsonProgress]:
         """What an operation reports to: a line that moves on a terminal, else problems and notes."""
         reporter = progress_for(self.common, self.messages)
         try:

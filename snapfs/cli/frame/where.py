@@ -53,8 +53,10 @@ def open_to_read(invocation: Invocation) -> Repository:
     return Repository(chosen.path, write=False, lock_wait_s=invocation.lock_wait_s)
 
 
-def open_to_write(invocation: Invocation) -> Repository:
-    """The repository, for commands that change something."""
+def open_to_write(invocation: Invocation, *, spend_reserve: bool = False) -> Repository:
+    """The repository, for commands that change something; ``spend_reserve`` for those that a full disk
+    must not keep from it.
+    """
     chosen = choose(invocation)
     refuse_missing(invocation, chosen)
     refuse_foreign(chosen)
@@ -65,6 +67,7 @@ def open_to_write(invocation: Invocation) -> Repository:
         write=True,
         lock_wait_s=invocation.lock_wait_s,
         command_line=invocation.words,
+        spend_reserve=spend_reserve,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.where import standard_place
-from snapfs.cli.render.text import Named, reference
+from snapfs.cli.render.text import Mode, Named, reference
 from snapfs.model.kinds import Kind
 from snapfs.model.quote import quote, quote_text
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
@@ -65,7 +65,7 @@ def print_plan(invocation: Invocation, stored: StoredSide, plan: RestorePlan) ->
     """The answer to ``--dry-run``."""
     if invocation.json:
         named = Named(reference(stored.root, stored.snapshot), stored.root.label)
-        invocation.emit("restore-plan/1", named, plan)
+        invocation.emit("restore-plan/1", named, plan, Mode(dry_run=True))
         return
     for line in plan_lines(stored, plan):
         invocation.out.line(line)

@@ -52,7 +52,7 @@ SCHEMAS = (
     Schema("diff-text/1", "each file's text, with --content", (DiffText,)),
     Schema("diff-stat/1", "the counts, with --stat", (DiffSummary,)),
     Schema("restore/1", "what was done", (Named, RestoreResult, Undo)),
-    Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan)),
+    Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan, Mode)),
     Schema(
         "snapshot/1",
         "each snapshot as it is now, with --dry-run as it would be",

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import Output, terminal_columns
+from snapfs.model.quote import printable
 
 _BETWEEN = "  "
 _ELLIPSIS = "…"
@@ -63,8 +64,11 @@ def table_lines(
 def plain_lines(
     headings: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()
 ) -> list[str]:
-    """Aligned columns, two blanks between; no blanks at the ends of lines."""
-    table = [list(headings), *(list(row) for row in rows)] if headings else [list(r) for r in rows]
+    """Aligned columns, two blanks between; no blanks at the ends of lines.
+
+    Cells are printable but for what somebody wrote into a catalog by hand.
+    """
+    table = [list(map(printable, row)) for row in ([headings, *rows] if headings else rows)]
     widths = [max(map(width, column)) for column in zip(*table, strict=True)]
     lines = []
     for row in table:

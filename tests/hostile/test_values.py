@@ -1,0 +1,113 @@
+"""A catalog in which somebody wrote what cannot be: named, never followed, and the rest is restored."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.harness.inprocess import InProcess
+
+
+@pytest.fixture
+def run(workspace: Path, tree: Path) -> InProcess:
+    """Two snapshots, a and b, of the files ``kept`` and ``file`` and a symlink."""
+    run = InProcess(workspace / "repository")
+    (tree / "kept").write_text("as it was")
+    (tree / "file").write_text("old")
+    (tree / "link").symlink_to("file")
+    run("create", tree, "--name", "a")
+    (tree / "file").write_text("newer")
+    run("create", tree, "--name", "b")
+    return run
+
+
+def edit(run: InProcess, *statements: str) -> None:
+    with closing(sqlite3.connect(run.repository / "catalog.db")) as database:
+        for statement in statements:
+            assert database.execute(statement).rowcount != 0
+        database.commit()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE segment SET stored = 9223372036854775807 WHERE id = (SELECT max(id) FROM segment)",
+        "UPDATE inode SET target = X'610062' WHERE kind = 3",
+        "UPDATE inode SET size = -5 WHERE id = (SELECT inode_id FROM dirent WHERE name = X'66696C65')",
+        "UPDATE inode SET kind = 9 WHERE id = (SELECT inode_id FROM dirent WHERE name = X'66696C65')",
+    ],
+)
+def test_one_impossible_row_costs_one_entry(
+    statement: str, run: InProcess, tree: Path, workspace: Path
+) -> None:
+    edit(run, statement)
+    run("restore", "b", "--to", workspace / "to", cwd=tree, ok=(3,))
+    assert (workspace / "to" / "kept").read_text() == "as it was"
+    assert "damage: " in run("verify", "--data", cwd=tree, ok=(3,)).text
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("UPDATE attr SET uid = 99999999999",),
+        ("INSERT INTO xattr VALUES (77, X'FFFFFFFFFFFF')", "UPDATE attr SET xattr_id = 77"),
+    ],
+)
+def test_impossible_attributes_of_the_root(
+    statements: tuple[str, ...], run: InProcess, tree: Path, workspace: Path
+) -> None:
+    edit(run, *statements)
+    done = run("restore", "b", "--to", workspace / "to", cwd=tree, ok=(1,))
+    assert "what the catalog says of . is damaged" in done.errors
+    assert run("verify", cwd=tree, ok=(3,)).text
+
+
+def test_another_state_than_the_snapshot_was(run: InProcess, tree: Path, workspace: Path) -> None:
+    """The newest state under the name of an older snapshot: told, and nothing is deleted for it."""
+    edit(run, "UPDATE root SET head_id = (SELECT min(id) FROM snapshot)")
+    (workspace / "to").mkdir()
+    (workspace / "to" / "mine").write_text("not theirs to delete")
+    words = ("--to", workspace / "to", "--overwrite", "always", "--delete", "--yes")
+    done = run("restore", "a", *words, cwd=tree, ok=(3,))
+    assert "not a as it was" in done.errors
+    assert (workspace / "to" / "mine").exists()
+
+
+@pytest.mark.parametrize("rules", ["{{{", "[1,2]", '{"patterns": 3}'])
+def test_rules_that_are_none(rules: str, run: InProcess, tree: Path, workspace: Path) -> None:
+    edit(run, f"UPDATE snapshot SET rules = '{rules}'")
+    assert "lost the rules" in run("verify", cwd=tree, ok=(3,)).text
+    for words in (("show", "b"), ("restore", "b", "--to", workspace / "to")):
+        assert "rules of a snapshot are damaged" in run(*words, cwd=tree, ok=(1,)).errors
+
+
+def test_names_that_move_the_cursor(run: InProcess, tree: Path) -> None:
+    edit(
+        run,
+        "UPDATE snapshot SET name = char(27) || '[31mx' WHERE name = 'b'",
+        "UPDATE root SET label = char(27) || '[2J'",
+    )
+    for words in (("list",), ("roots", "list"), ("verify",), ("create", "."), ("show",)):
+        done = run(*words, cwd=tree, ok=None)
+        assert b"\x1b" not in done.out + done.err, str(done)
+    assert "no snapshot can have" in run("verify", cwd=tree, ok=(3,)).text
+
+
+@pytest.mark.parametrize("place", ["packs/tmp-root-1-0-0", "journal/tmp-x"])
+def test_a_folder_in_place_of_an_unfinished_file(place: str, run: InProcess, tree: Path) -> None:
+    (run.repository / place).mkdir()
+    run("create", tree)
+    run("create", tree)
+
+
+def test_packs_that_are_gone_are_told_by_the_next_create(run: InProcess, tree: Path) -> None:
+    for pack in (run.repository / "packs").iterdir():
+        pack.unlink()
+    done = run("create", tree, ok=(3,))
+    assert "missing or cut off" in done.errors
+    assert run("create", tree, "--json", ok=(3,)).json()["damaged"] is True
+    run("create", tree, "--checksum", "--name", "again")
+    assert (tree / "file").read_bytes() == run("cat", "again:file", cwd=tree).out
