@@ -122,7 +122,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 if subject.path in named:
                     continue  # one root named twice is one snapshot
                 named.add(subject.path)
-                code = max(code, _create(arguments, invocation, states, subject, made=made))
+                first = made and len(named) == 1
+                code = max(code, _create(arguments, invocation, states, subject, first=first))
             except SnapfsError as error:
                 if len(arguments.roots) < 2:
                     raise
@@ -158,7 +159,7 @@ def _create(
     states: States,
     subject: Root | NewRoot,
     *,
-    made: bool,
+    first: bool,
 ) -> int:
     options = CreateOptions(
         name=arguments.name,
@@ -187,7 +188,7 @@ def _create(
     print_created(
         invocation, result, dry_run=arguments.dry_run, skip_if_unchanged=arguments.skip_if_unchanged
     )
-    if made and result.snapshot is not None:
+    if first and result.snapshot is not None:
         say_first_words(invocation, states.repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
     return Exit.DONE if complete and not result.damaged else Exit.PARTIAL

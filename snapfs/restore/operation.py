@@ -199,6 +199,8 @@ def _write(
             ),
             progress=progress,
         )
+        for line in () if options.dry_run else chosen.unused():
+            progress.note(f"matched nothing: {line.source} {os.fsdecode(line.text)}")
         return done if sound else replace(done, problems=done.problems + 1)
 
 

@@ -31,8 +31,8 @@ class Filter:
     """``--include`` and ``--exclude`` of a restore, in the language of the rules."""
 
     def __init__(self, include: Sequence[bytes], exclude: Sequence[bytes]) -> None:
-        self._include = _matcher(include)
-        self._exclude = _matcher(exclude)
+        self._include = _matcher(include, "--include")
+        self._exclude = _matcher(exclude, "--exclude")
 
     @property
     def empty(self) -> bool:
@@ -46,16 +46,22 @@ class Filter:
         """Whether the path, or a directory above it, is asked for."""
         return self._include is None or _hit(self._include, path, is_dir)
 
+    def unused(self) -> Iterator[RuleLine]:
+        """Patterns that matched nothing, once all has been gone through."""
+        for matcher in (self._include, self._exclude):
+            if matcher is not None:
+                yield from matcher.unused()
+
     @property
     def picks(self) -> bool:
         """Whether only some entries are wanted, so that directories are ways to them."""
         return self._include is not None
 
 
-def _matcher(patterns: Sequence[bytes]) -> RuleMatcher | None:
+def _matcher(patterns: Sequence[bytes], source: str) -> RuleMatcher | None:
     if not patterns:
         return None
-    lines = tuple(RuleLine(pattern, "option") for pattern in patterns)
+    lines = tuple(RuleLine(pattern, source) for pattern in patterns)
     return RuleMatcher(Rules(patterns=lines, standing=()))
 
 

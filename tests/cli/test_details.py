@@ -82,3 +82,21 @@ def test_what_nobody_could_read_keeps_nobody_from_the_rest(
     assert (tree / "file").read_bytes() == b"three"
     as_user("restore", "one", "--in-place", "--yes", cwd=tree, ok=(0, 3))
     assert (tree / "file").read_bytes() == b"one"
+
+
+def test_patterns_of_a_restore_that_match_nothing_are_named(
+    run: InProcess, tree: Path, workspace: Path
+) -> None:
+    (tree / "a.txt").write_text("a")
+    run("create", tree, "--name", "one")
+    words = ("--include", "*.txt", "--include", "nothing", "--exclude", "*.o")
+    done = run("restore", "one", "--to", workspace / "to", *words, cwd=tree)
+    told = [line for line in done.errors.splitlines() if line.startswith("matched nothing")]
+    assert told == ["matched nothing: --include nothing", "matched nothing: --exclude *.o"]
+    assert (workspace / "to" / "a.txt").exists()
+
+
+def test_the_first_words_are_said_once(run: InProcess, tree: Path, workspace: Path) -> None:
+    (workspace / "other").mkdir()
+    done = run("create", tree, workspace / "other")
+    assert done.errors.count("The repository is") == 1
