@@ -15,6 +15,7 @@ from snapfs.capture import scan, scout
 from snapfs.capture.scouting import Scouting
 from tests.harness.filesystems import mounted
 from tests.harness.inprocess import InProcess
+from tests.harness.require import need_root
 from tests.harness.trees import assert_same, build, mutate, survey
 
 pytestmark = pytest.mark.usefixtures("never_young")
@@ -77,6 +78,7 @@ def take(snapfs: InProcess, tree: Path) -> str:
 
 
 def test_a_history(workspace: Path, tree: Path, seen: list[Scouting]) -> None:
+    need_root()
     build(tree, scale=0.01)
     scouted = InProcess(workspace / "scouted")
     plain = InProcess(workspace / "plain")

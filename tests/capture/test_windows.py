@@ -20,6 +20,7 @@ from snapfs.catalog.commit import FILE_TYPES
 from snapfs.stream.columns import decode_rows
 from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
+from tests.harness.require import need_root
 from tests.harness.trees import assert_same, build, survey, unlock_and_remove
 
 
@@ -54,6 +55,7 @@ def tables(snapfs: InProcess) -> dict[str, list[tuple[object, ...]]]:
 @pytest.fixture(scope="module")
 def built() -> Iterator[tuple[Path, bytes]]:
     """An awkward tree, and the digest of its snapshot taken as always."""
+    need_root()
     base = Path(tempfile.mkdtemp(prefix="snapfs-windows-"))
     tree = base / "tree"
     build(tree, scale=0.01)

@@ -13,6 +13,7 @@ from tests.cases.test_content import packs_bytes
 from tests.harness.inprocess import InProcess
 from tests.harness.output import changes
 from tests.harness.program import Program
+from tests.harness.require import need_root
 from tests.harness.trees import CHANGING, State, assert_same, build, mutate, survey
 
 History = Callable[[str], list[State]]
@@ -69,6 +70,7 @@ def test_case_32_hard_links_break_and_appear(history: History) -> None:
 
 
 def test_case_33_only_metadata_changes(snapfs: Program, workspace: Path, history: History) -> None:
+    need_root()
     history("chg-meta")
     root = "chg-meta"
     expected: list[dict[str, str]] = [

@@ -23,6 +23,7 @@ SEC = 10**9
 def test_case_17_all_permission_bits(
     snapfs: Program, workspace: Path, round_trip: Callable[..., Path]
 ) -> None:
+    need_root()
     source = round_trip("modes")
     state = survey(source.parent)
     # Over an existing tree whose modes are all wrong.
@@ -74,6 +75,7 @@ def test_case_18_owners(snapfs: Program, workspace: Path, round_trip: Callable[.
 def test_case_19_set_id_bits(
     snapfs: Program, workspace: Path, round_trip: Callable[..., Path]
 ) -> None:
+    need_root()
     source = round_trip("setid")
     state = survey(source.parent)
     for path in source.iterdir():
@@ -160,6 +162,7 @@ def test_case_23_acls(snapfs: Program, workspace: Path, round_trip: Callable[...
 
 
 def test_case_24_capabilities(snapfs: Program, round_trip: Callable[..., Path]) -> None:
+    need_root()
     source = round_trip("caps")
     state = survey(source.parent)
     for path in source.glob("net-*"):

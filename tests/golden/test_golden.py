@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ def golden(request: pytest.FixtureRequest, snapfs: Program) -> tuple[Program, di
     place = snapfs.repository.parent
     place.mkdir()
     with tarfile.open(HERE / f"{name}.tar.xz") as packed:
-        packed.extractall(place, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Debian 12 has Python 3.11.2, which does not know it
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(place)
     expected = json.loads((HERE / f"{name}.json").read_text(encoding="ascii"))
     return Program(repository=place / name, home=snapfs.home), expected
 
@@ -37,7 +40,13 @@ def check(program: Program, expected: dict[str, Any], workspace: Path) -> None:
     for name, tree in expected["trees"].items():
         target = workspace / f"back-{name}"
         program.restore(f"golden@{name}", target, "--owner", "none")
-        assert manifest(target) == tree
+        # The set-id bits of root's files are not for anybody else.
+        bits = str.maketrans("", "") if os.geteuid() == 0 else str.maketrans("sS", "x-")
+        found, wanted = (
+            {path: [facts[0].translate(bits), *facts[1:]] for path, facts in one.items()}
+            for one in (manifest(target), tree)
+        )
+        assert found == wanted
     program.verify()
 
 

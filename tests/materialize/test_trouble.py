@@ -141,8 +141,9 @@ def test_an_interruption_leaves_no_unfinished_file(
     restore = stored(tree)
     if exists:
         target.mkdir()
-        (target / "z").mkdir(0o500)
+        (target / "z").mkdir()
         (target / "z/other").touch()
+        (target / "z").chmod(0o500)
         restore(target, problems=[], dry=False)
         (target / "z").chmod(0o500)
 
@@ -159,6 +160,7 @@ def test_an_interruption_leaves_no_unfinished_file(
     for path in target.rglob("*"):
         assert not temporary.is_temporary(os.fsencode(path.name))
     if exists:
+        (target / "z").chmod(0o700)
         (target / "z/other").unlink()
     whole(tree, target)
     assert_unused(target)
