@@ -13,6 +13,7 @@ import pytest
 
 from tests.harness.filesystems import mounted
 from tests.harness.history import History
+from tests.harness.inprocess import InProcess
 from tests.harness.program import Program
 from tests.harness.require import need_root
 from tests.harness.trees import unlock_and_remove
@@ -43,6 +44,12 @@ def snapfs(workspace: Path) -> Program:
     home = workspace / "home"
     home.mkdir()
     return Program(repository=workspace / "store" / "repository", home=home)
+
+
+@pytest.fixture
+def run(workspace: Path) -> InProcess:
+    """The commands within this process, with a repository that does not exist yet."""
+    return InProcess(workspace / "repository")
 
 
 @pytest.fixture

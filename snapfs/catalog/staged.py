@@ -9,6 +9,9 @@ from sqlalchemy import (
     literal_column,
 )
 
+from snapfs.catalog.schema import (
+    inode,
+)
 from snapfs.catalog.stage_schema import (
     stage,
 )
@@ -28,6 +31,14 @@ ENCODED: Any = literal_column("4")
 s = stage
 other = stage.alias("other")
 linked = and_(s.c.nlink > 1, s.c.kind != DIR)
+
+
+# Of a join or correlation with the catalog's inode.
+SAME_SIZE_AND_MTIME: list[Any] = [
+    inode.c.size == s.c.size,
+    inode.c.mtime_s == s.c.mtime_s,
+    inode.c.mtime_nsec == s.c.mtime_nsec,
+]
 
 
 def same_group(a: Any, b: Any) -> Any:

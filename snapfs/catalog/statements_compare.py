@@ -32,6 +32,7 @@ from snapfs.catalog.staged import (
     DIR,
     FILE,
     OLD_VALUE_KEPT,
+    SAME_SIZE_AND_MTIME,
     UNREAD,
     s,
 )
@@ -115,9 +116,7 @@ COMPARE: dict[str, Any] = {
                 select(1).where(
                     and_(
                         inode.c.id == s.c.inode,
-                        inode.c.size == s.c.size,
-                        inode.c.mtime_s == s.c.mtime_s,
-                        inode.c.mtime_nsec == s.c.mtime_nsec,
+                        *SAME_SIZE_AND_MTIME,
                         inode.c.rdev == s.c.rdev,
                         _equal(inode.c.target, s.c.target),
                         _equal(inode.c.content_id, s.c.content),

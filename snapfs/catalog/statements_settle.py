@@ -33,6 +33,7 @@ from snapfs.catalog.stage_schema import (
 )
 from snapfs.catalog.staged import (
     DIR,
+    SAME_SIZE_AND_MTIME,
     UNREAD,
     linked,
     other,
@@ -71,13 +72,11 @@ def _first_of_group() -> Any:
     )
 
 
-def _lost_closure() -> Any:
-    top = (
-        select(lost.c.inode.label("inode"))
-        .where(and_(lost.c.kind == DIR, lost.c.done == 0))
-        .cte("gone_below", recursive=True)
-    )
-    below = top.union(
+def _with_all_below(top: Any) -> Any:
+    """Directories (a recursive CTE of inodes) and all below them; ends also where a catalog that was
+    tampered with leads in circles.
+    """
+    return top.union(
         select(dirent.c.inode_id)
         .select_from(
             top.join(dirent, dirent.c.parent_id == top.c.inode).join(
@@ -86,6 +85,15 @@ def _lost_closure() -> Any:
         )
         .where(inode.c.kind == DIR)
     )
+
+
+def _lost_closure() -> Any:
+    top = (
+        select(lost.c.inode.label("inode"))
+        .where(and_(lost.c.kind == DIR, lost.c.done == 0))
+        .cte("gone_below", recursive=True)
+    )
+    below = _with_all_below(top)
     rows = (
         select(
             dirent.c.parent_id,
@@ -113,15 +121,7 @@ def _keep_unread() -> Any:
         .where(and_(s.c.kind == DIR, s.c.state == UNREAD, s.c.inode > 0))
         .cte("unread_below", recursive=True)
     )
-    below = top.union(
-        select(dirent.c.inode_id)
-        .select_from(
-            top.join(dirent, dirent.c.parent_id == top.c.inode).join(
-                inode, inode.c.id == dirent.c.inode_id
-            )
-        )
-        .where(inode.c.kind == DIR)
-    )
+    below = _with_all_below(top)
     return delete(lost).where(lost.c.parent.in_(select(below.c.inode)))
 
 
@@ -211,9 +211,7 @@ SETTLE: dict[str, Any] = {
                 inode.c.kind == s.c.kind,
                 inode.c.root_id == p("root"),
                 case((inode.c.dev == p("old_dev"), p("new_dev")), else_=inode.c.dev) == s.c.dev,
-                inode.c.size == s.c.size,
-                inode.c.mtime_s == s.c.mtime_s,
-                inode.c.mtime_nsec == s.c.mtime_nsec,
+                *SAME_SIZE_AND_MTIME,
                 inode.c.ctime_s == s.c.ctime_s,
                 inode.c.ctime_nsec == s.c.ctime_nsec,
             )
@@ -233,9 +231,7 @@ SETTLE: dict[str, Any] = {
                 select(1).where(
                     and_(
                         inode.c.id == s.c.by_name,
-                        inode.c.size == s.c.size,
-                        inode.c.mtime_s == s.c.mtime_s,
-                        inode.c.mtime_nsec == s.c.mtime_nsec,
+                        *SAME_SIZE_AND_MTIME,
                     )
                 )
             ),
@@ -323,9 +319,7 @@ SETTLE: dict[str, Any] = {
                         inode.c.state == 0,
                         s.c.state == 0,
                         inode.c.ino == s.c.ino,
-                        inode.c.size == s.c.size,
-                        inode.c.mtime_s == s.c.mtime_s,
-                        inode.c.mtime_nsec == s.c.mtime_nsec,
+                        *SAME_SIZE_AND_MTIME,
                         inode.c.ctime_s == s.c.ctime_s,
                         inode.c.ctime_nsec == s.c.ctime_nsec,
                     )

@@ -211,7 +211,8 @@ both new and removed there; `snapfs show` and `snapfs diff` find it under its ne
 
 What is left out: what matches `--exclude` and `--exclude-from`, then lines of .snapfsignore files in
 any directory (the syntax of .gitignore); the repository itself and what a killed restore left
-unfinished (.snapfs-tmp- and 16 hexadecimal digits), always. Patterns begin at the root of the directory. `--dry-run --explain PATH` says which rule decides.
+unfinished (.snapfs-tmp- and 16 hexadecimal digits), always. Patterns begin at the root of the
+directory. `--dry-run --explain PATH` says which rule decides.
 
 What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
     examples=(

@@ -66,7 +66,6 @@ def _change(plain: tuple[Any, ...]) -> Change:
 
 
 Key = tuple[int, bytes]
-_Inodes = tuple[int, int]
 _Pairs = Iterator[tuple[Entry | None, Entry | None]]
 
 
@@ -222,15 +221,15 @@ class Differ:
 
     def _both(self, path: bytes, before: Entry, after: Entry) -> None:
         """A path that both states have, with different inodes."""
-        stack: list[tuple[bytes, _Inodes, _Pairs]] = [(path, (0, 0), iter([(before, after)]))]
-        on_the_way: set[_Inodes] = set()
+        stack: list[tuple[bytes, _Pairs]] = [(path, iter([(before, after)]))]
+        way: dict[tuple[int, int], None] = {(0, 0): None}  # in order, so that the last goes first
         while stack:
-            at, beside, pairs = stack[-1]
+            at, pairs = stack[-1]
             old, new = next(pairs, (None, None))
             some = new if old is None else old
             if some is None:
                 stack.pop()
-                on_the_way.discard(beside)
+                way.popitem()
                 continue
             here = path if len(stack) == 1 else join(at, some.name)
             if old is None:
@@ -245,11 +244,11 @@ class Differ:
                     self._found[here] = self._changed(here, what, old, new)
                 if Kind.DIR in {old.kind, new.kind}:
                     both = old.inode, new.inode
-                    if both in on_the_way:
+                    if both in way:
                         raise leads_back(here)
-                    on_the_way.add(both)
+                    way[both] = None
                     was, now = self._children(self._a, old), self._children(self._b, new)
-                    stack.append((here, both, _beside(was, now)))
+                    stack.append((here, _beside(was, now)))
 
     @staticmethod
     def _children(state: State, entry: Entry) -> Iterator[Entry]:

@@ -107,14 +107,13 @@ def glance(
     """
     mark = Fingerprint(rules_digest)
     small = len(names) <= SLICE
-    kept: list[os.stat_result] | None = [] if small else None
+    stats: list[os.stat_result] = []
     directories: list[tuple[bytes, os.stat_result]] = []
     files = total = 0
     lstat = os.lstat
     for start in range(0, len(names), SLICE):
-        part = names if small else names[start : start + SLICE]
+        part = names[start : start + SLICE]
         fields: list[int] = []
-        stats: list[os.stat_result] = []
         try:
             for name in part:
                 st = lstat(name, dir_fd=fd)
@@ -136,6 +135,7 @@ def glance(
         except OSError:
             return None
         mark.add_slice(part, fields)
-        if small:
-            kept = stats
+        if not small:
+            stats.clear()
+    kept = stats if small else None
     return Glance(mark.value(), kept, directories, len(names), files, total)

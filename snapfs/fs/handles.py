@@ -31,11 +31,9 @@ def open_dir(name: bytes, dir_fd: int) -> int:
 def sorted_names(dir_fd: int) -> list[bytes]:
     """All names of an open directory, bytewise. Raises OSError."""
     found = os.listdir(dir_fd)
-    if len(found) <= _NAMES_AT_ONCE:
-        return sorted([name.encode(_ENCODING, "surrogateescape") for name in found])
     names: list[bytes] = []
     while found:
-        names += map(os.fsencode, found[-_NAMES_AT_ONCE:])
+        names += [name.encode(_ENCODING, "surrogateescape") for name in found[-_NAMES_AT_ONCE:]]
         del found[-_NAMES_AT_ONCE:]
     names.sort()
     return names

@@ -1,9 +1,10 @@
 """Locks held by the kernel (flock): they die with their process, so none is ever stale.
 
-``root-N`` is held by whatever changes the chain of root N. ``gc`` is held shared by every writer for
-its whole run and by whoever decodes blocks, and exclusively by whoever removes blocks or packs.
-``restore-N`` is held by whoever restores root N in place. ``setup`` guards the making of a repository. ``catalog`` is held shared by whoever has the catalog open
-for writing, and exclusively by whoever puts another file in its place.
+``root-N`` is held by whatever changes the chain of root N, ``restore-N`` by whoever restores root N in
+place. ``gc`` is held shared by every writer for its whole run and by whoever decodes blocks, and
+exclusively by whoever removes blocks or packs. ``setup`` guards the making of a repository. ``catalog``
+is held shared by whoever has the catalog open for writing, and exclusively by whoever puts another file
+in its place.
 """
 
 from __future__ import annotations

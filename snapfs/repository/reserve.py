@@ -16,6 +16,7 @@ from snapfs.storage.room import free_bytes
 RESERVE = "reserve"
 RESERVE_BYTES = 16 * 1024 * 1024
 NEEDED_BYTES = 2 * 1024 * 1024
+_WAY_OUT = "delete snapshots, or make room on its disk"
 
 
 def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
@@ -75,11 +76,7 @@ def make_room(fd: int, name: str, *, spend: bool) -> None:
     """
     if has_room(fd) or (spend and give_up_reserve(fd) and has_room(fd)):
         return
-    raise StorageFullError(
-        f"no space left for the repository {name}",
-        subject=name,
-        hint="make room on its disk" if spend else "delete snapshots, or make room on its disk",
-    )
+    raise _full(name, "make room on its disk" if spend else _WAY_OUT)
 
 
 def require_room(fd: int, owner: tuple[int, int] | None, name: str) -> None:
@@ -90,8 +87,8 @@ def require_room(fd: int, owner: tuple[int, int] | None, name: str) -> None:
     make_reserve(fd, owner)
     reserved = os.access(RESERVE, os.F_OK, dir_fd=fd)
     if free_bytes(fd) < (NEEDED_BYTES if reserved else RESERVE_BYTES + NEEDED_BYTES):
-        raise StorageFullError(
-            f"no space left for the repository {name}",
-            subject=name,
-            hint="delete snapshots, or make room on its disk",
-        )
+        raise _full(name, _WAY_OUT)
+
+
+def _full(name: str, hint: str) -> StorageFullError:
+    return StorageFullError(f"no space left for the repository {name}", subject=name, hint=hint)

@@ -95,7 +95,7 @@ class Selection:
         self._filter = chosen
         self.on_directory: Callable[[Entry], None] | None = None
         self._needed: set[bytes] = set()
-        self._above: set[int] = set()  # directories on the way down, each of them once
+        self._above: dict[int, None] = {}  # directories on the way down, in order
 
     def find(self, path: bytes, where: str) -> Entry:
         """The entry at a path from the root; raises NotFoundError, DamageError."""
@@ -117,11 +117,9 @@ class Selection:
     def agrees(self, digest: bytes) -> bool:
         """Whether the root here is the one that a snapshot's digest is of."""
         root = self._lookup(b"")
-        if root is None or not _makes_sense(root._replace(name=b"root")):
+        if root is None:
             return False
-        return (
-            tree_digest([_digested((root._replace(name=b""), root.tree_digest or b""))]) == digest
-        )
+        return _has_digest(digest, [_digested((root._replace(name=b""), root.tree_digest or b""))])
 
     # --- shapes --------------------------------------------------------------------------------
 
@@ -171,7 +169,7 @@ class Selection:
         if above is None or above.kind != Kind.DIR or self._lookup(path) is not None:
             return False
         rows = streams.guarded_children(self._catalog, above.inode, self._at)
-        return may_go(path) and _agrees(above, map(_digested, rows))
+        return may_go(path) and _has_digest(above.tree_digest, map(_digested, rows))
 
     def _lookup(self, path: bytes) -> Entry | None:
         return view.lookup(self._catalog, self._root, path, self._at)
@@ -237,17 +235,15 @@ class Selection:
 
     def _tree(self, top: Entry, path: bytes, depth: int) -> Iterator[WantedDir]:
         stack: list[tuple[bytes, Iterator[Entry]]] = [(path, iter((top,)))]
-        way: list[int] = []
         while stack:
             above, directories = stack[-1]
             entry = next(directories, None)
             if entry is None:
                 stack.pop()
-                if way:
-                    self._above.discard(way.pop())
+                if stack:
+                    self._above.popitem()
                 continue
-            way.append(entry.inode)
-            self._above.add(entry.inode)
+            self._above[entry.inode] = None
             here = path if len(stack) == 1 else join(above, entry.name)
             children, sound = self._children(entry, here)
             if self.on_directory is not None:
@@ -266,7 +262,7 @@ class Selection:
         """The wanted entries of a directory, of a large one one by one; whether its digest agrees."""
         rows = streams.guarded_children(self._catalog, entry.inode, self._at)
         found = list(islice(rows, HELD + 1))
-        sound = _agrees(entry, map(_digested, chain(found, rows)))
+        sound = _has_digest(entry.tree_digest, map(_digested, chain(found, rows)))
         if len(found) > HELD:
             return _ManyChildren(
                 lambda after: self._wanted_children(entry, here, after, sound=sound)
@@ -327,10 +323,10 @@ class _ManyChildren:
             yield from (child for child in self._children(last) if child.kind == Kind.DIR)
 
 
-def _agrees(entry: Entry, rows: Iterable[ChildTuple]) -> bool:
+def _has_digest(digest: bytes | None, rows: Iterable[ChildTuple]) -> bool:
     """Whether a directory has the children that its digest is of."""
     try:
-        return entry.tree_digest is None or tree_digest(rows) == entry.tree_digest
+        return digest is None or tree_digest(rows) == digest
     except (TypeError, ValueError, struct.error):  # columns of other types than they have
         return False
 

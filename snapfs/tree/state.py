@@ -206,14 +206,13 @@ def walk(
     Raises DamageError where a catalog that was tampered with leads back to a directory further up.
     """
     stack = [children(inode)]
-    way = [inode]
-    on_the_way = {inode}
+    way = {inode: None}  # in order, so that the last goes first
     above = path
     while stack:
         entry = next(stack[-1], None)
         if entry is None:
             stack.pop()
-            on_the_way.discard(way.pop())
+            way.popitem()
             above = above.rpartition(b"/")[0]
             continue
         here = join(above, entry.name)
@@ -221,10 +220,9 @@ def walk(
             continue
         yield here, entry
         if entry.kind == Kind.DIR:
-            if entry.inode in on_the_way:
+            if entry.inode in way:
                 raise leads_back(here)
-            way.append(entry.inode)
-            on_the_way.add(entry.inode)
+            way[entry.inode] = None
             stack.append(children(entry.inode))
             above = here
 

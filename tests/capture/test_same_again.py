@@ -19,11 +19,6 @@ from tests.harness.output import names
 OLD_NS = 1_500_000_000 * 10**9
 
 
-@pytest.fixture
-def run(workspace: Path) -> InProcess:
-    return InProcess(workspace / "repository")
-
-
 def swap(tree: Path, one: str, two: str) -> None:
     (tree / one).rename(tree / "between")
     (tree / two).rename(tree / one)
@@ -33,6 +28,12 @@ def swap(tree: Path, one: str, two: str) -> None:
 def restore_times(tree: Path) -> None:
     for path in (*tree.iterdir(), tree):
         os.utime(path, ns=(OLD_NS, OLD_NS), follow_symlinks=False)
+
+
+def taken(run: InProcess, tree: Path) -> tuple[bool, int, int, int]:
+    """A snapshot if anything changed: whether nothing did, and how much is new, changed, removed."""
+    done = run("create", tree, "--skip-if-unchanged", "--json").json()
+    return done["unchanged"], done["new"], done["changed"], done["removed"]
 
 
 @pytest.fixture
@@ -48,8 +49,7 @@ def test_equal_files_that_changed_places_are_no_change(run: InProcess, alike: Pa
     run("create", alike, "--name", "one")
     swap(alike, "a", "b")
     restore_times(alike)
-    done = run("create", alike, "--skip-if-unchanged", "--json").json()
-    assert (done["unchanged"], done["new"], done["changed"], done["removed"]) == (True, 0, 0, 0)
+    assert taken(run, alike) == (True, 0, 0, 0)
     assert names(run("list", alike, "--json")) == ["one"]
 
 
@@ -57,8 +57,7 @@ def test_other_files_of_the_same_size_and_times_are(run: InProcess, alike: Path)
     run("create", alike, "--name", "one")
     swap(alike, "a", "c")
     restore_times(alike)
-    done = run("create", alike, "--skip-if-unchanged", "--json").json()
-    assert (done["unchanged"], done["new"], done["changed"], done["removed"]) == (False, 0, 2, 0)
+    assert taken(run, alike) == (False, 0, 2, 0)
     assert run("diff", "latest~1", "latest", cwd=alike).lines == ["M\ta\tcontent", "M\tc\tcontent"]
     assert run("cat", "one:a", cwd=alike).out == b"same"
     assert run("cat", "latest:a", cwd=alike).out == b"else"
@@ -77,8 +76,7 @@ def test_copies_over_files(run: InProcess, tree: Path, workspace: Path) -> None:
             shutil.copy2(path, tree / "new", follow_symlinks=False)
             (tree / "new").rename(tree / path.name)
     os.utime(tree, ns=(OLD_NS, OLD_NS))
-    done = run("create", tree, "--skip-if-unchanged", "--json").json()
-    assert (done["unchanged"], done["changed"]) == (True, 0)
+    assert taken(run, tree) == (True, 0, 0, 0)
 
 
 def test_a_name_of_a_linked_file_that_became_a_copy(run: InProcess, alike: Path) -> None:

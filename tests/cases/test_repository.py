@@ -114,16 +114,22 @@ def test_restore_target_full(
     assert_same(state, survey(live))
 
 
+def on_small_disk(disk: Path, snapfs: Program, tree: Path, *names: str) -> Program:
+    """With a repository on ``disk`` that has these snapshots of one file that changes."""
+    full = Program(repository=disk / "repository", home=snapfs.home)
+    for name in names:
+        (tree / "file").write_bytes(os.urandom(2 * MIB))
+        full.create(tree, name)
+    return full
+
+
 @pytest.mark.parametrize("kind", ["ext4", "btrfs", "tmpfs"])
 def test_the_reserve_is_for_what_makes_room(
     kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
 ) -> None:
     """Only a delete spends it: whatever else failed on the full disk before, one can still delete."""
     disk = small_filesystem(kind, 160 * MIB)
-    full = Program(repository=disk / "repository", home=snapfs.home)
-    for name in ("s0", "s1", "s2"):
-        (tree / "file").write_bytes(os.urandom(2 * MIB))
-        full.create(tree, name)
+    full = on_small_disk(disk, snapfs, tree, "s0", "s1", "s2")
     fill(disk)
     reserve = full.repository / "reserve"
     held = reserve.stat().st_blocks
@@ -142,10 +148,7 @@ def test_a_full_disk_without_a_reserve_kills_nothing(
     kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
 ) -> None:
     disk = small_filesystem(kind, 160 * MIB)
-    full = Program(repository=disk / "repository", home=snapfs.home)
-    for name in ("s0", "s1"):
-        (tree / "file").write_bytes(os.urandom(2 * MIB))
-        full.create(tree, name)
+    full = on_small_disk(disk, snapfs, tree, "s0", "s1")
     (full.repository / "reserve").unlink()
     filler = fill(disk)
     for words in (("delete", "s0", "--yes"), ("create", tree), ("tag", "s0", "t")):
@@ -159,8 +162,7 @@ def test_a_create_that_found_no_room_is_recorded(
     small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
 ) -> None:
     disk = small_filesystem("ext4", 96 * MIB)
-    full = Program(repository=disk / "repository", home=snapfs.home)
-    full.create(tree, "s0")
+    full = on_small_disk(disk, snapfs, tree, "s0")
     (tree / "huge").write_bytes(os.urandom(100 * MIB))
     full.create(tree, "too-much", ok=(1,))
     assert "no space left" in full("runs", "--failed", cwd=tree).text

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import ARGV, Binary
+from tests.harness.terminal import read_to_end
 
 BARE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "TZ": "UTC"}
 NAMES = [
@@ -123,14 +124,7 @@ def asked(
         while b"[y/N]" not in shown:  # before that there is nothing to interrupt
             shown += os.read(leader, 65536)
     os.write(leader, answer)
-    while True:  # until it ends: what is left then goes with its terminal
-        try:
-            data = os.read(leader, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        shown += data
+    shown += read_to_end(leader)
     assert process.stdout is not None
     with process.stdout as stdout:
         out = stdout.read()

@@ -5,17 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
-
 from tests.harness.inprocess import InProcess
 from tests.harness.output import names
 from tests.harness.program import Program
 from tests.harness.user import User
-
-
-@pytest.fixture
-def run(workspace: Path) -> InProcess:
-    return InProcess(workspace / "repository")
 
 
 def test_a_plan_says_that_it_is_one(run: InProcess, tree: Path) -> None:

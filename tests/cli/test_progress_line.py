@@ -16,6 +16,7 @@ from snapfs.progress import NullProgress
 from snapfs.repository.make import make_repository
 from snapfs.restore import RestoreOptions, restore
 from tests.harness.program import PROGRAM, Program
+from tests.harness.terminal import read_to_end
 
 
 def on_terminal(snapfs: Program, *words: str | Path, cwd: Path) -> str:
@@ -26,15 +27,7 @@ def on_terminal(snapfs: Program, *words: str | Path, cwd: Path) -> str:
         env=snapfs.environment(), cwd=cwd, stdin=follower, stdout=follower, stderr=follower,
     )  # fmt: skip
     os.close(follower)
-    shown = b""
-    while True:
-        try:
-            data = os.read(leader, 65536)
-        except OSError:
-            break
-        if not data:
-            break
-        shown += data
+    shown = read_to_end(leader)
     process.wait(60)
     os.close(leader)
     return shown.decode()

@@ -16,11 +16,6 @@ from tests.harness.program import Program
 from tests.harness.trees import assert_same, survey
 
 
-@pytest.fixture
-def run(workspace: Path) -> InProcess:
-    return InProcess(workspace / "repository")
-
-
 def undo(run: InProcess, line: str, tree: Path) -> None:
     words = shlex.split(line)
     assert words[:2] == ["snapfs", "-r"]

@@ -49,11 +49,9 @@ def _standing_in(states: States, host: str | None, *, nested: bool) -> Root | Ne
     found = states.standing_in(host)
     if found is not None:
         return found
-    found = states.standing_in()
-    if found is not None and found.path is not None and host is not None:
-        return NewRoot(found.path, host, nested)
-    if found is not None:
-        return found
+    ours = states.standing_in()
+    if ours is not None and ours.path is not None and host is not None:
+        return NewRoot(ours.path, host, nested)
     if states.here is None or stands_nowhere():
         raise working_directory_gone()
     raise UsageError(
