@@ -324,9 +324,9 @@ class _ManyChildren:
 
 
 def _has_digest(digest: bytes | None, rows: Iterable[ChildTuple]) -> bool:
-    """Whether a directory has the children that its digest is of."""
+    """Whether a directory has the children that its digest is of; each has one."""
     try:
-        return digest is None or tree_digest(rows) == digest
+        return tree_digest(rows) == digest
     except (TypeError, ValueError, struct.error):  # columns of other types than they have
         return False
 

@@ -13,8 +13,9 @@ from tests.harness.inprocess import InProcess
 
 @pytest.fixture
 def run(workspace: Path, tree: Path) -> InProcess:
-    """Two snapshots, a and b, of the files ``kept`` and ``file`` and a symlink."""
+    """Two snapshots, a and b, of the files ``kept`` and ``file``, a symlink and a directory."""
     run = InProcess(workspace / "repository")
+    (tree / "d").mkdir()
     (tree / "kept").write_text("as it was")
     (tree / "file").write_text("old")
     (tree / "link").symlink_to("file")
@@ -74,6 +75,24 @@ def test_another_state_than_the_snapshot_was(run: InProcess, tree: Path, workspa
     done = run("restore", "a", *words, cwd=tree, ok=(3,))
     assert "not a as it was" in done.errors
     assert (workspace / "to" / "mine").exists()
+
+
+def test_a_directory_below_itself_without_digests(
+    run: InProcess, tree: Path, workspace: Path
+) -> None:
+    """A directory without a digest vouches for nothing: what leads back in it is not followed."""
+    edit(
+        run,
+        "INSERT INTO dirent SELECT inode_id, X'6C6F6F70', parent_id FROM dirent WHERE name = X'64'",
+        "UPDATE inode SET tree_digest = NULL WHERE kind = 2",
+    )
+    run("restore", "b", "--to", workspace / "to", cwd=tree, ok=(3,))
+    assert sorted(path.name for path in (workspace / "to").rglob("*")) == [
+        "d",
+        "file",
+        "kept",
+        "link",
+    ]
 
 
 @pytest.mark.parametrize("rules", ["{{{", "[1,2]", '{"patterns": 3}'])
