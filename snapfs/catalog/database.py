@@ -12,9 +12,10 @@ import sqlite3
 import stat
 import string
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any
 
+from snapfs import interruption
 from snapfs.catalog import compiled as sql
 from snapfs.errors import (
     DamageError,
@@ -136,6 +137,7 @@ class Catalog:
             self._db = self._open_to_write(durable) if write else self._open_to_read()
         with translated(self.name):
             self._check()
+        interruption.enter(self)
 
     def _open_to_write(self, durable: bool) -> sqlite3.Connection:
         db = self._connect("rw")
@@ -234,8 +236,9 @@ class Catalog:
         return translate(error, self.name)
 
     def interrupt(self) -> None:
-        """Stop a statement that runs (called from a signal handler)."""
-        self._db.interrupt()
+        """End the statement that runs, from another thread."""
+        with suppress(sqlite3.Error):  # closed meanwhile
+            self._db.interrupt()
 
     @property
     def in_transaction(self) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
+from snapfs.errors import DamageError
 from snapfs.model.snapshot import Root, Snapshot
 
 
@@ -63,19 +66,57 @@ class ProblemRow:
     """what went wrong"""
 
 
+Columns = tuple[tuple[str, str], ...]
+"""Names of columns and the names of the Python types that they may hold."""
+
+_SNAPSHOT: Columns = tuple((one.name, str(one.type)) for one in fields(SnapshotRow))
+_ROOT: Columns = (
+    ("id", "int"), ("host", "str"), ("path", "bytes | NoneType"), ("label", "str"),
+    ("created_ns", "int"), ("options", "str"), ("inode_id", "int | NoneType"),
+    ("head_id", "int | NoneType"),
+)  # fmt: skip
+_TAG: Columns = (("snapshot", "int"), ("tag", "str"))
+_PROBLEM: Columns = tuple((one.name, str(one.type)) for one in fields(ProblemRow))
+_OWNER: Columns = (("kind", "str"), ("id", "int"), ("name", "str"))
+
+
+def checked(
+    catalog: Catalog, what: str, columns: Columns, statement: str, params: Mapping[str, Any]
+) -> Iterator[Any]:
+    """Rows of a table that people read. SQLite keeps whatever it is given, whatever a column is
+    declared to hold: DamageError if that is of the wrong kind.
+    """
+    for row in catalog.execute(statement, dict(params)):
+        for (name, kinds), value in zip(columns, row, strict=True):
+            if type(value).__name__ not in kinds:
+                raise _damage(catalog, f"{name} of {what} {row[0]!r} is of the wrong kind")
+        yield row
+
+
+def _damage(catalog: Catalog, what: str) -> DamageError:
+    return DamageError(
+        f"{catalog.name} is damaged ({what})",
+        subject=catalog.name,
+        hint="run snapfs rebuild-catalog",
+    )
+
+
 def roots(catalog: Catalog) -> list[RootRow]:
-    """All roots, by label."""
-    return [
-        RootRow(Root(row[0], row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
-        for row in catalog.execute(sql.ROOTS)
-    ]
+    """All roots, by label. DamageError if a value is of the wrong kind, also below."""
+    found = checked(catalog, "root", _ROOT, sql.ROOTS, {})
+    return [_root_row(catalog, row) for row in found]
 
 
 def root(catalog: Catalog, root_id: int) -> RootRow | None:
     """One root, None if it is gone."""
-    row = catalog.one(sql.ROOT_GET, {"root": root_id})
-    if row is None:
-        return None
+    row = next(checked(catalog, "root", _ROOT, sql.ROOT_GET, {"root": root_id}), None)
+    return None if row is None else _root_row(catalog, row)
+
+
+def _root_row(catalog: Catalog, row: Sequence[Any]) -> RootRow:
+    path = row[2]
+    if path is not None and (not path.startswith(b"/") or b"\0" in path):
+        raise _damage(catalog, f"path of root {row[0]} is none")
     return RootRow(Root(row[0], row[1], row[2], row[3], row[4]), row[5], row[6], row[7])
 
 
@@ -89,19 +130,21 @@ def put_root(catalog: Catalog, made: Root, options: str = "{}") -> None:
 
 def snapshot_rows(catalog: Catalog, root_id: int) -> list[SnapshotRow]:
     """The chain of a root, oldest first."""
-    return [SnapshotRow(*row) for row in catalog.execute(sql.SNAPSHOTS, {"root": root_id})]
+    found = checked(catalog, "snapshot", _SNAPSHOT, sql.SNAPSHOTS, {"root": root_id})
+    return [SnapshotRow(*row) for row in found]
 
 
 def snapshot_row(catalog: Catalog, snapshot_id: int) -> SnapshotRow | None:
     """Every column of a snapshot, None if it is gone."""
-    row = catalog.one(sql.SNAPSHOT_GET, {"snapshot": snapshot_id})
+    params = {"snapshot": snapshot_id}
+    row = next(checked(catalog, "snapshot", _SNAPSHOT, sql.SNAPSHOT_GET, params), None)
     return None if row is None else SnapshotRow(*row)
 
 
 def snapshots(catalog: Catalog, root_id: int) -> tuple[Snapshot, ...]:
     """The chain of a root as the command line speaks of it, oldest first."""
     tags: dict[int, list[str]] = {}
-    for snapshot_id, tag in catalog.execute(sql.TAGS, {"root": root_id}):
+    for snapshot_id, tag in checked(catalog, "tag of", _TAG, sql.TAGS, {"root": root_id}):
         tags.setdefault(snapshot_id, []).append(tag)
     return tuple(
         to_snapshot(row, tuple(tags.get(row.id, ())), position)
@@ -156,16 +199,16 @@ def next_id(catalog: Catalog, root_id: int, snapshot_id: int) -> int | None:
 
 def problems(catalog: Catalog, snapshot_id: int) -> tuple[ProblemRow, ...]:
     """What a snapshot could not capture whole."""
-    return tuple(
-        ProblemRow(*row) for row in catalog.execute(sql.PROBLEMS, {"snapshot": snapshot_id})
-    )
+    params = {"snapshot": snapshot_id}
+    found = checked(catalog, "problem of", _PROBLEM, sql.PROBLEMS, params)
+    return tuple(ProblemRow(*row) for row in found)
 
 
 def owners(catalog: Catalog, root_id: int) -> tuple[dict[int, str], dict[int, str]]:
     """Names of user and group ids as they were where the root was captured."""
     users: dict[int, str] = {}
     groups: dict[int, str] = {}
-    for kind, number, name in catalog.execute(sql.OWNERS, {"root": root_id}):
+    for kind, number, name in checked(catalog, "owner of", _OWNER, sql.OWNERS, {"root": root_id}):
         (users if kind == "uid" else groups)[number] = name
     return users, groups
 

@@ -329,6 +329,7 @@ ALL: dict[str, Any] = {
     )
     .where(segment.c.pack_id == p("pack"))
     .order_by(segment.c.offset),
+    "SEGMENTS_COUNTED": select(func.count()).select_from(segment),
     "PACKS": select(pack.c.id, pack.c.name, pack.c.size).order_by(pack.c.name),
     "PACK_USED": select(block.c.id)
     .select_from(

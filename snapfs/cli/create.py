@@ -122,6 +122,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 if subject.path in named:
                     continue  # one root named twice is one snapshot
                 named.add(subject.path)
+                if isinstance(subject, Root):
+                    invocation.detail(f"root: {subject.label}")
                 first = made and len(named) == 1
                 code = max(code, _create(arguments, invocation, states, subject, first=first))
             except SnapfsError as error:

@@ -53,7 +53,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 if reason := states.not_here():
                     invocation.say(reason)
                 return Exit.DONE
-            roots = [here] if here is not None else list(states.roots)
+            single = here is not None or len(states.roots) == 1
+            roots = [states.root()] if single else list(states.roots)
         rows = [(root, snapshot) for root in roots for snapshot in _chosen(arguments, states, root)]
         if arguments.sort == "time":
             rows.sort(key=lambda row: row[1].created_ns)

@@ -26,16 +26,16 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
     """Lines of a unified diff with headers, ``Binary files … differ`` for what is no text, nothing
     for what is no file or has the same bytes.
     """
-    entries = [one for one in (change.old, change.new) if one is not None]
-    if not entries or any(one.kind != Kind.FILE for one in entries):
+    was, now = _file(change.old), _file(change.new)
+    if was is None and now is None:
         return
-    if change.old is not None and change.new is not None and "content" not in change.what:
+    if was is not None and now is not None and "content" not in change.what:
         return
     old_path = change.path if change.old_path is None else change.old_path
-    old = _bytes(repository, a, old_path, change.old)
-    new = _bytes(repository, b, change.path, change.new)
-    from_name = _shown(b"a/" + old_path) if change.old is not None else b"/dev/null"
-    to_name = _shown(b"b/" + change.path) if change.new is not None else b"/dev/null"
+    old = _bytes(repository, a, old_path, was)
+    new = _bytes(repository, b, change.path, now)
+    from_name = _shown(b"a/" + old_path) if was is not None else b"/dev/null"
+    to_name = _shown(b"b/" + change.path) if now is not None else b"/dev/null"
     if old is None or new is None or b"\0" in old or b"\0" in new:
         yield b"Binary files " + from_name + b" and " + to_name + b" differ\n"
         return
@@ -49,6 +49,11 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
     )
     for line in lines:
         yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _file(entry: Entry | None) -> Entry | None:
+    """The entry if it is a file; what became something else, or was it, has no text on that side."""
+    return entry if entry is not None and entry.kind == Kind.FILE else None
 
 
 def _shown(path: bytes) -> bytes:

@@ -103,6 +103,12 @@ def _write(repository: Repository, note: RunNote, started_ns: int) -> None:
         )
 
 
+_COLUMNS: rows.Columns = (
+    ("id", "int"), ("command", "str"), ("root", "int | NoneType"), ("start", "int"),
+    ("end", "int | NoneType"), ("uid", "int"), ("exit", "int | NoneType"), ("summary", "str"),
+)  # fmt: skip
+
+
 def runs(
     repository: Repository, *, root: Root | None, failed: bool, limit: int | None
 ) -> tuple[Run, ...]:
@@ -114,7 +120,7 @@ def runs(
         "most": ALL_RUNS if limit is None else limit,
     }
     found = []
-    for row in repository.catalog.execute(sql.RUNS, params):
+    for row in rows.checked(repository.catalog, "run", _COLUMNS, sql.RUNS, params):
         id_, command, root_id, started_ns, finished_ns, uid, code, summary = row
         label = labels.get(root_id) if root_id is not None else None
         found.append(

@@ -87,7 +87,7 @@ def catalog_packs(catalog: Catalog) -> list[Pack]:
 def check_packs(
     repository: Repository, report: Report, packs: Iterable[Pack], share: float
 ) -> Counts:
-    """Look at every segment, and into a random ``share`` (0..1) of them."""
+    """Look at every segment, and into a random ``share`` (0..1) of them, at least one unless it is 0."""
     check = _PackCheck(repository, report, share)
     return check.run(packs)
 
@@ -124,12 +124,17 @@ class _PackCheck:
         self._repository = repository
         self._report = report
         self._share = share
-        self._random = random.Random()
+        # Each is as likely as any other, and their number is what was asked for.
+        self._due = random.random()
         self._segments = 0
         self._blocks = 0
 
     def run(self, packs: Iterable[Pack]) -> Counts:
         count = 0
+        if self._share:
+            with attempt(self._repository.catalog, self._report):
+                segments = self._repository.catalog.value(sql.SEGMENTS_COUNTED)
+                self._share = max(self._share, (1 + 1e-9) / max(1, segments))
         with ThreadPoolExecutor(_THREADS) as threads:
             for pack in packs:
                 count += 1
@@ -189,7 +194,11 @@ class _PackCheck:
 
     def _jobs(self, reader: PackReader, segments: dict[int, SegmentPlace]) -> Iterator[_Job]:
         for id_, place in segments.items():
-            yield _Job(reader, id_, place, self._random.random() < self._share)
+            self._due += self._share
+            whole = self._due >= 1.0
+            if whole:
+                self._due -= 1.0
+            yield _Job(reader, id_, place, whole)
 
     def _known_blocks(self, segment: int) -> list[_Block]:
         with attempt(self._repository.catalog, self._report):

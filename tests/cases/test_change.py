@@ -173,3 +173,23 @@ def test_diff_content_is_a_unified_diff(snapfs: Program, tree: Path) -> None:
     (tree / "binary").write_bytes(bytes(range(255, -1, -1)))
     told = snapfs("diff", "s0", ".", "--content", cwd=tree)
     assert "-two\n+2\n" in told.text
+
+
+def test_diff_content_where_a_file_became_a_directory_and_the_reverse(
+    snapfs: Program, tree: Path
+) -> None:
+    (tree / "config").write_text("one\n")
+    (tree / "parts").mkdir()
+    (tree / "parts" / "inner").write_text("old\n")
+    snapfs.create(tree, "s0")
+    (tree / "config").unlink()
+    (tree / "config").mkdir()
+    (tree / "config" / "new").write_text("two\n")
+    (tree / "parts" / "inner").unlink()
+    (tree / "parts").rmdir()
+    (tree / "parts").write_text("whole\n")
+    told = snapfs("diff", "s0", ".", "--content", cwd=tree).text
+    assert "--- a/config\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n" in told
+    assert "--- /dev/null\n+++ b/config/new\n@@ -0,0 +1 @@\n+two\n" in told
+    assert "--- a/parts/inner\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n" in told
+    assert "--- /dev/null\n+++ b/parts\n@@ -0,0 +1 @@\n+whole\n" in told

@@ -27,6 +27,14 @@ def test_the_root_i_stand_in_for_another_host(run: InProcess, tree: Path) -> Non
     assert names(run("list", "tree-2", "--json")) == ["theirs"]
 
 
+def test_verbose_names_the_repository_and_the_root(run: InProcess, tree: Path) -> None:
+    run("create", tree)
+    for words in (("create",), ("list",), ("show",), ("ls",), ("diff",)):
+        told = run(*words, "-v", cwd=tree).errors
+        assert f"repository: {run.repository}\n" in told, words
+        assert "root: tree\n" in told, words
+
+
 def test_names_in_errors_are_names(run: InProcess, tree: Path) -> None:
     run("create", tree, "--name", "one")
     for words in (("cat", b"one:odd/\xff\n"), ("ls", b"one:odd/\xff\n")):

@@ -7,6 +7,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -56,6 +57,44 @@ def test_create_is_interrupted(point: str, which: signal.Signals, past: History)
     listed = past.listed()
     assert [name for name in listed if name != "cut"] == ["s0", "s1", "s2", "next"]
     past.check(*listed)
+
+
+LONG_STATEMENT = """
+import os, sys
+from snapfs import interruption
+from snapfs.catalog.database import Catalog
+from snapfs.cli.frame import signals
+catalog = Catalog(os.fsencode(sys.argv[1]), write=True)
+try:
+    with signals.as_exceptions(last=True), signals.reaching(interruption.stop_all), catalog.write():
+        catalog.set_meta("half", "visible")
+        print("began", flush=True)
+        catalog.execute(
+            "INSERT INTO orphan WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c)"
+            " SELECT n FROM c WHERE n < 0"
+        )
+except signals.Interrupted as interrupted:
+    assert catalog.meta("half") is None
+    sys.exit(interrupted.exit_code)
+"""
+
+
+@pytest.mark.parametrize("which", CODES)
+def test_one_endless_statement_is_interrupted(which: signal.Signals, past: History) -> None:
+    """The handler could not run before the statement ends, and this one never does."""
+    words = [sys.executable, "-c", LONG_STATEMENT, past.snapfs.repository / "catalog.db"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"began\n"
+        time.sleep(0.1)
+        process.send_signal(which)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, errors) == (CODES[which], b"")
+    past.take("next")
+    past.check(*past.listed())
 
 
 @pytest.mark.parametrize("point", [name for name in POINTS if name.split(".")[0] == "delete"])

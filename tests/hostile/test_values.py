@@ -130,3 +130,38 @@ def test_packs_that_are_gone_are_told_by_the_next_create(run: InProcess, tree: P
     assert run("create", tree, "--json", ok=(3,)).json()["damaged"] is True
     run("create", tree, "--checksum", "--name", "again")
     assert (tree / "file").read_bytes() == run("cat", "again:file", cwd=tree).out
+
+
+LOOKING: tuple[tuple[str, ...], ...] = (
+    ("list",), ("show", "a"), ("roots",), ("runs",), ("info",), ("ls", "a:"), ("diff", "a", "b"),
+    ("list", "--json"), ("runs", "--json"), ("restore", "a", "--in-place", "--dry-run"),
+    ("delete", "a", "--dry-run"), ("create", "--dry-run"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("table", ["root", "snapshot", "snapshot_tag", "run", "owner", "problem"])
+def test_values_of_another_kind(table: str, run: InProcess, tree: Path) -> None:
+    """SQLite keeps text in a column of numbers, and bytes in one of text."""
+    run("tag", "a", "kept", cwd=tree)
+    edit(run, "INSERT INTO problem VALUES (1, 1, X'66', 13, 'cannot be read')")
+    catalog = run.repository / "catalog.db"
+    sound = catalog.read_bytes()
+    with closing(sqlite3.connect(catalog)) as database:
+        columns = [row[1:3] for row in database.execute(f"PRAGMA table_info({table})")]
+        assert database.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
+    edited = 0
+    for column, kind in columns:
+        for value in ("1.5", "'text'") if kind in ("INTEGER", "BIGINT") else ("X'FF00'", "'text'"):
+            try:
+                edit(run, f'UPDATE {table} SET "{column}" = {value}')
+            except sqlite3.IntegrityError:
+                continue  # keys: SQLite refuses
+            edited += 1
+            for words in LOOKING:
+                run(*words, cwd=tree, ok=None)  # which asserts that no error is an internal one
+            if kind in ("INTEGER", "BIGINT") and table in ("root", "snapshot"):
+                assert "damage: catalog.db" in run("verify", cwd=tree, ok=(3,)).text, column
+            for part in run.repository.glob("catalog.db-*"):
+                part.unlink()
+            catalog.write_bytes(sound)
+    assert edited > 2

@@ -187,8 +187,9 @@ def test_sample(history: Store) -> None:
     overwrite(pack, 500_000, b"damage")
     assert history.verify(sample=0.0).findings == ()
     assert damaged(history.verify(sample=1.0)) == {b"big": ("s0", "s1", "s2")}
-    read = history.verify(sample=0.5).read_bytes
-    assert read < history.verify().read_bytes
+    nothing, everything = (history.verify(sample=share).read_bytes for share in (0.0, 1.0))
+    assert nothing < history.verify(sample=0.5).read_bytes < everything
+    assert nothing < history.verify(sample=0.001).read_bytes < everything  # one segment at least
 
 
 def test_strangers_are_told_and_are_no_damage(history: Store, workspace: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from snapfs import interruption
+from snapfs.cli.frame import signals
 from snapfs.cli.frame.streams import (
     Messages,
     Output,
@@ -51,4 +53,5 @@ def _run(words: list[str], streams: Streams) -> int:
         return complete(words[1:], streams.out)
     from snapfs.cli.frame.running import run_command
 
-    return run_command(words, streams)
+    with signals.reaching(interruption.stop_all):
+        return run_command(words, streams)

@@ -13,12 +13,15 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from threading import Thread
 from types import FrameType
 
 PATIENCE_S = 3.0
 """How long clean-up may take before another signal ends the process."""
+GRACE_S = 0.05
+"""How long the main thread has to take a signal before its call is ended."""
 _CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -74,6 +77,38 @@ def as_exceptions(*, last: bool) -> Iterator[None]:
         sys.unraisablehook = hook
         for signum, action in before.items():
             signal.signal(signum, signal.SIG_IGN if last else action)
+
+
+@contextmanager
+def reaching(stop: Callable[[], None]) -> Iterator[None]:
+    """Within the block a signal also ends a call that does not come back by itself: ``stop`` is called
+    from another thread if the main one has not taken the signal in ``GRACE_S``.
+    """
+    ours, theirs = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(theirs, False)
+    before = signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
+    watcher = Thread(target=_watch, args=(ours, stop), daemon=True)
+    try:
+        with suppress(
+            RuntimeError
+        ):  # no more threads: a signal waits for the call, as it would anyway
+            watcher.start()
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(theirs)  # which ends the thread
+        if watcher.ident is not None:
+            watcher.join()
+        os.close(ours)
+
+
+def _watch(fd: int, stop: Callable[[], None]) -> None:
+    while signum := os.read(fd, 1):
+        handler = signal.getsignal(signum[0])
+        if isinstance(handler, _Handler) and handler.first_at is None:
+            time.sleep(GRACE_S)
+            if handler.first_at is None:
+                stop()
 
 
 def wait_readable(fd: int) -> None:
