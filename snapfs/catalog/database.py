@@ -11,6 +11,7 @@ import os
 import sqlite3
 import stat
 import string
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import Any
@@ -28,6 +29,7 @@ from snapfs.errors import (
 from snapfs.storage.room import free_bytes
 
 BUSY_TIMEOUT_S = 120.0
+_BUSY_STEP_S = 0.2
 CACHE_KIB = 24 * 1024
 TEMP_CACHE_KIB = 16 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
@@ -64,10 +66,10 @@ def translated(path: str) -> Iterator[None]:
 def translate(error: sqlite3.Error, path: str) -> SnapfsError:
     """The error of ours that says what SQLite's means."""
     text = str(error)
-    name = getattr(error, "sqlite_errorname", "") or ""
+    name = _errorname(error)
     if name.startswith("SQLITE_FULL") or "disk is full" in text:
         return StorageFullError(f"no space left for {path}", subject=path)
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+    if _is_busy(error):
         return LockedError(f"{path} is in use by another process", subject=path)
     if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return DamageError(
@@ -89,6 +91,15 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
             hint="run snapfs rebuild-catalog",
         )  # fmt: skip
     return RepositoryError(f"{path}: {text}", subject=path)
+
+
+def _errorname(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", "") or ""
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection is in the way."""
+    return _errorname(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
 def _no_room(path: bytes) -> bool:
@@ -260,12 +271,12 @@ class Catalog:
                     self._db.execute("COMMIT")
 
     @contextmanager
-    def write(self) -> Iterator[Catalog]:
-        """One atomic change; rolled back if the block raises."""
+    def write(self, wait_s: float = BUSY_TIMEOUT_S) -> Iterator[Catalog]:
+        """One atomic change; rolled back if the block raises. LockedError if another takes longer."""
         if self._depth:
             raise RuntimeError("a read transaction cannot become a write")
         with translated(self.name):
-            self._db.execute("BEGIN IMMEDIATE")
+            self._begin_to_write(wait_s)
             self._depth += 1
             try:
                 yield self
@@ -276,6 +287,24 @@ class Catalog:
                 raise
             finally:
                 self._depth -= 1
+
+    def _begin_to_write(self, wait_s: float) -> None:
+        """Wait for another writer by short steps: SQLite hears nothing of signals while it waits."""
+        end = time.monotonic() + wait_s
+        self._wait_for(_BUSY_STEP_S)
+        try:
+            while True:
+                try:
+                    self._db.execute("BEGIN IMMEDIATE")
+                    return
+                except sqlite3.OperationalError as error:
+                    if not _is_busy(error) or time.monotonic() > end:
+                        raise
+        finally:
+            self._wait_for(BUSY_TIMEOUT_S)
+
+    def _wait_for(self, seconds: float) -> None:
+        self._db.execute(f"PRAGMA busy_timeout={int(seconds * 1000)}").fetchall()
 
     @contextmanager
     def scratch(self) -> Iterator[Catalog]:
@@ -343,8 +372,8 @@ class Catalog:
 
     def checkpoint(self) -> None:
         """Merge the WAL into the file and cut it, as far as readers allow; waits for nobody."""
-        self._db.execute("PRAGMA busy_timeout=0").fetchall()
+        self._wait_for(0)
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         finally:
-            self._db.execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_S * 1000)}").fetchall()
+            self._wait_for(BUSY_TIMEOUT_S)

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
+from snapfs.catalog.database import BUSY_TIMEOUT_S
 from snapfs.errors import Exit, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import has_room
 
 ALL_RUNS = -1
+_PATIENCE_S = 1.0
+"""How long the record of a run that has failed may wait for another writer: its user waits for the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +73,24 @@ def recorded(repository: Repository, root_id: int | None = None) -> Iterator[Run
         # The catalog is not touched where no block is free.
         if not isinstance(error, StorageFullError) or has_room(repository.fd):
             with contextlib.suppress(SnapfsError):
-                _write(repository, note, started_ns)
+                _write(repository, note, started_ns, _PATIENCE_S)
         raise
     except BaseException as error:
         note.exit = int(getattr(error, "exit_code", Exit.FAILED))
         note.summary = type(error).__name__
         with contextlib.suppress(SnapfsError):
-            _write(repository, note, started_ns)
+            _write(repository, note, started_ns, _PATIENCE_S)
         raise
     with contextlib.suppress(SnapfsError):
-        _write(repository, note, started_ns)
+        _write(repository, note, started_ns, BUSY_TIMEOUT_S)
 
 
-def _write(repository: Repository, note: RunNote, started_ns: int) -> None:
+def _write(repository: Repository, note: RunNote, started_ns: int, wait_s: float) -> None:
     if note.silent:
         return
     words = [word.decode("utf-8", "backslashreplace") for word in repository.command_line]
     catalog = repository.catalog
-    with catalog.write():
+    with catalog.write(wait_s):
         catalog.execute(
             sql.PUT_RUN,
             (

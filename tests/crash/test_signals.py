@@ -6,11 +6,13 @@ import array
 import fcntl
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import termios
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
@@ -95,6 +97,20 @@ def test_one_endless_statement_is_interrupted(which: signal.Signals, past: Histo
     assert (process.returncode, errors) == (CODES[which], b"")
     past.take("next")
     past.check(*past.listed())
+
+
+def test_waiting_for_another_writer_is_interrupted(past: History) -> None:
+    with closing(sqlite3.connect(past.snapfs.repository / "catalog.db")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        words = ("tag", "s0", "late")
+        process = past.snapfs.start(*words, cwd=past.tree)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(2)
+        process.send_signal(signal.SIGINT)
+        done = past.snapfs.finish(process, words, ok=(130,), timeout_s=30)
+        other.rollback()
+    assert "late" not in past.snapfs("show", "s0", cwd=past.tree).text, str(done)
+    past.snapfs(*words, cwd=past.tree)
 
 
 @pytest.mark.parametrize("point", [name for name in POINTS if name.split(".")[0] == "delete"])
