@@ -7,6 +7,7 @@ stopped from another thread; which thread does that, and when, is the command li
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Protocol
 from weakref import WeakSet
 
@@ -19,14 +20,26 @@ class Stoppable(Protocol):
 
 
 _entered: WeakSet[Stoppable] = WeakSet()
+_entering = Lock()
 
 
 def enter(thing: Stoppable) -> None:
     """Have `stop_all` end the calls of ``thing`` for as long as it lives."""
-    _entered.add(thing)
+    with _entering:
+        _entered.add(thing)
 
 
 def stop_all() -> None:
-    """End every call that runs; the caller's failure says nothing, the signal that is due does."""
-    for thing in list(_entered):
+    """End every call that runs. Whoever made one calls `hear` when it fails."""
+    with _entering:
+        things = list(_entered)
+    for thing in things:
         thing.interrupt()
+
+
+def hear() -> None:
+    """Have the signal that is due raise here: Python looks for one whenever a function is entered.
+
+    Else it would raise at the next such place, which is the beginning of the first context's end, whose
+    clean-up would be lost.
+    """

@@ -90,19 +90,19 @@ def capture(
             stage.finish_reading()
             stage.resolve()
             digests.finish()
-            intake.finish()
+            stage.compare()
+            counts, old_bytes, top = stage.counts(), stage.old_bytes(), stage.root_row()
+            intake.finish()  # the last packs were on their way to the disk meanwhile
         except BaseException:
             intake.abort()
             raise
     finally:
         os.close(reading_fd)
-    stage.compare()
-    top = stage.root_row()
     return Captured(
         stage,
         totals,
-        stage.counts(),
-        stage.old_bytes(),
+        counts,
+        old_bytes,
         None if top is None else tree_digest([(b"", *top[1:14])]),
         intake.read_bytes,
         intake.stored_bytes,

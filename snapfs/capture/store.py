@@ -28,7 +28,7 @@ from snapfs.workers import Question, Told, Worker, close_all, ready
 
 WORKERS = 2
 WINDOW_FILES = 16 * 1024
-FIRST_WINDOWS = (8 * 1024, WINDOW_FILES)
+FIRST_WINDOWS = (2 * 1024, 8 * 1024, WINDOW_FILES)
 """During a walk: short ones at first, so that the workers have something to do soon."""
 WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024
@@ -108,6 +108,7 @@ class Intake:
         self._own_sink: Sink | None = None
         self._own_reader: FileReader | None = None
         self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
+        self._read_windows: list[Window] = []
         self._queue: deque[_Batch] = deque()
         self._in_hand: dict[int, deque[_Batch]] = {}
         self.read_bytes = 0
@@ -130,6 +131,8 @@ class Intake:
             self._start()
         while self._workers and self._turn(0.0):
             pass
+        if window is not None:
+            self._stage_windows()  # now that the workers have the next one
         return left
 
     def read_all(self) -> None:
@@ -143,6 +146,8 @@ class Intake:
             self._give(files, None)
         while self._queue or any(worker.pending for worker in self._workers):
             self._turn(None)
+            self._stage_windows()
+        self._stage_windows()
         if self._own_reader is not None:
             self._add_packs(self._own_reader.flush())
         for worker in self._workers:
@@ -237,16 +242,24 @@ class Intake:
             if answer.special:
                 self._stage.put_files([window.take(files[at].seq) for at, _ in answer.special])
             if not len(window):
-                for rows, encoded in window.pieces():
-                    self._stage.put_read_files(rows, encoded)
+                self._read_windows.append(window)
         elif answer.plain:
             self._stage.put_digests(answer.plain)
         self._take_special(files, answer.special)
-        if window is not None and not len(window) and self._on_read is not None:
-            self._on_read(self._windows.read_to())
         self._add_packs(answer.packs)
         self.read_bytes += answer.read_bytes
         self._progress.advance(read_bytes=answer.read_bytes - answer.told_bytes)
+
+    def _stage_windows(self) -> None:
+        """Stage the windows that are read: nothing waits for that, but for the walk workers do."""
+        if not self._read_windows:
+            return
+        windows, self._read_windows = self._read_windows, []
+        for window in windows:
+            for rows, encoded in window.pieces():
+                self._stage.put_read_files(rows, encoded)
+        if self._on_read is not None:
+            self._on_read(self._windows.read_to())
 
     def _told(self, read_bytes: int) -> None:
         """So much of a large file has been read."""

@@ -67,6 +67,8 @@ class Taken:
     first: bool
     metadata_bytes: int
     matcher: RuleMatcher
+    sizes: tuple[int, int, int, int]
+    """files, directories, other entries and bytes of the state, made a snapshot or not"""
     damaged: bool
     """whether packs are damaged, and it was not looked whether the directory still has what they held"""
 
@@ -157,6 +159,7 @@ def _take(
             )  # no snapshot, but damaged blocks of older ones were stored again
         return Taken(
             made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher,
+            _sizes(chain[-1] if chain else None, captured),
             bool(store.broken) and not options.checksum,
         )  # fmt: skip
 
@@ -268,6 +271,16 @@ def _commit(
     return found
 
 
+def _sizes(head: SnapshotRow | None, captured: Captured) -> tuple[int, int, int, int]:
+    """Files, directories, other entries and bytes, of which those with several names count once."""
+    counts = captured.counts
+    files = (head.files if head else 0) + counts.files_in - counts.files_out
+    dirs = (head.dirs if head else 1) + counts.dirs_in - counts.dirs_out
+    entries = (head.files + head.dirs + head.others if head else 1) + counts.all_in - counts.all_out
+    size = (head.logical_bytes if head else 0) + counts.bytes_in - captured.old_bytes
+    return files, dirs, entries - files - dirs, size
+
+
 def _snapshot_row(
     repository: Repository,
     root: RootRow,
@@ -280,9 +293,7 @@ def _snapshot_row(
     id_: int,
 ) -> SnapshotRow:
     counts = captured.counts
-    files = (head.files if head else 0) + counts.files_in - counts.files_out
-    dirs = (head.dirs if head else 1) + counts.dirs_in - counts.dirs_out
-    entries = (head.files + head.dirs + head.others if head else 1) + counts.all_in - counts.all_out
+    files, dirs, others, logical_bytes = _sizes(head, captured)
     unread = any(
         what != "changed while read" for *_, what in repository.catalog.execute(sql.STAGE_PROBLEMS)
     )
@@ -302,8 +313,8 @@ def _snapshot_row(
         tree_digest=digest if digest is not None else (head.tree_digest if head else b""),
         files=files,
         dirs=dirs,
-        others=entries - files - dirs,
-        logical_bytes=(head.logical_bytes if head else 0) + counts.bytes_in - captured.old_bytes,
+        others=others,
+        logical_bytes=logical_bytes,
         added=counts.added,
         removed=counts.removed,
         modified=counts.modified,

@@ -130,6 +130,7 @@ class Catalog:
         self.name = os.fsdecode(path)
         self._depth = 0
         self._closed = False
+        self._running = False
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError as error:
@@ -247,9 +248,10 @@ class Catalog:
         return translate(error, self.name)
 
     def interrupt(self) -> None:
-        """End the statement that runs, from another thread."""
-        with suppress(sqlite3.Error):  # closed meanwhile
-            self._db.interrupt()
+        """End the statement that runs, if one of `execute` or `executemany` does; from another thread."""
+        if self._running:
+            with suppress(sqlite3.Error):  # closed meanwhile
+                self._db.interrupt()
 
     @property
     def in_transaction(self) -> bool:
@@ -266,7 +268,7 @@ class Catalog:
             try:
                 yield self
             finally:
-                self._depth -= 1
+                self._depth = max(0, self._depth - 1)
                 if self._depth == 0 and self.in_transaction:
                     self._db.execute("COMMIT")
 
@@ -286,7 +288,7 @@ class Catalog:
                     self._db.execute("ROLLBACK")
                 raise
             finally:
-                self._depth -= 1
+                self._depth = max(0, self._depth - 1)
 
     def _begin_to_write(self, wait_s: float) -> None:
         """Wait for another writer by short steps: SQLite hears nothing of signals while it waits."""
@@ -317,19 +319,39 @@ class Catalog:
                 if self.in_transaction:
                     self._db.execute("COMMIT")
 
+    def abandon(self) -> None:
+        """Roll back whatever is open: a signal may come between a transaction's end and its context's."""
+        self._depth = 0
+        if self.in_transaction:
+            self._db.execute("ROLLBACK")
+
     def execute(self, statement: str, params: Params = ()) -> sqlite3.Cursor:
-        return self._db.execute(statement, params)
+        self._running = True
+        try:
+            return self._db.execute(statement, params)
+        except sqlite3.OperationalError:
+            interruption.hear()
+            raise
+        finally:
+            self._running = False
 
     def executemany(self, statement: str, rows: Iterable[Params]) -> sqlite3.Cursor:
-        return self._db.executemany(statement, rows)
+        self._running = True
+        try:
+            return self._db.executemany(statement, rows)
+        except sqlite3.OperationalError:
+            interruption.hear()
+            raise
+        finally:
+            self._running = False
 
     def one(self, statement: str, params: Params = ()) -> Any:
         """The first row, or None."""
-        return self._db.execute(statement, params).fetchone()
+        return self.execute(statement, params).fetchone()
 
     def value(self, statement: str, params: Params = ()) -> Any:
         """The first column of the first row, or None."""
-        row = self._db.execute(statement, params).fetchone()
+        row = self.execute(statement, params).fetchone()
         return None if row is None else row[0]
 
     def take(self, counter: str, amount: int = 1) -> int:
@@ -354,7 +376,7 @@ class Catalog:
     def quick_check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file (empty: nothing)."""
         try:
-            rows = self._db.execute("PRAGMA integrity_check(20)").fetchall()
+            rows = self.execute("PRAGMA integrity_check(20)").fetchall()
             found = [str(row[0]) for row in rows if row[0] != "ok"]
             # A bit that changed in the text of a table passes that check.
             with closing(sqlite3.connect(":memory:")) as fresh:

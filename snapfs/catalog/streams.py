@@ -87,6 +87,16 @@ def overlaid_names(catalog: Catalog, parent: int) -> Iterator[tuple[bytes, int |
     return slices(catalog, sql.OVERLAY_CHILDREN_AFTER, parent)
 
 
+def linked_inodes(catalog: Catalog, at: int | None) -> Iterator[int]:
+    """Inodes with several names, of all roots."""
+    found = (
+        catalog.execute(sql.LINKED_HEAD)
+        if at is None
+        else catalog.execute(sql.LINKED_AT, {"at": at})
+    )
+    return (row[0] for row in found)
+
+
 class Linked:
     """Inodes that have several names at ``at``, as a container of ids.
 
@@ -99,12 +109,7 @@ class Linked:
         self._at = at
         self._all: set[int] | None = None
         if everything:
-            found = (
-                catalog.execute(sql.LINKED_HEAD)
-                if at is None
-                else catalog.execute(sql.LINKED_AT, {"at": at})
-            )
-            self._all = {row[0] for row in found}
+            self._all = set(linked_inodes(catalog, at))
 
     def __contains__(self, inode: object) -> bool:
         if self._all is not None:

@@ -190,6 +190,8 @@ def _create(
     print_created(
         invocation, result, dry_run=arguments.dry_run, skip_if_unchanged=arguments.skip_if_unchanged
     )
+    if result.damaged and invocation.common.quiet:  # else it was told while it ran
+        invocation.warn("packs of the repository are missing or cut off: run snapfs verify")
     if first and result.snapshot is not None:
         say_first_words(invocation, states.repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)

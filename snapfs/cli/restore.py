@@ -120,8 +120,9 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             refuse_slash(repository, stored, place, wanted.path)
         with for_missing_paths(stored):
             if arguments.dry_run:
-                print_plan(invocation, stored, _plan(invocation, repository, stored, options))
-                return Exit.DONE
+                plan = _plan(invocation, repository, stored, options)
+                print_plan(invocation, stored, plan)
+                return Exit.PARTIAL if plan.problems else Exit.DONE
             if not arguments.yes:
                 _ask(invocation, repository, stored, options)
             result, hints = _restore(invocation, repository, stored, options)

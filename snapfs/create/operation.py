@@ -141,16 +141,11 @@ def _take_options(options: CreateOptions) -> TakeOptions:
 
 
 def _result(root: Root, taken: Taken) -> CreateResult:
-    counts, totals = taken.captured.counts, taken.captured.totals
-    files, dirs = totals.files, totals.dirs
-    others, size = totals.entries - files - dirs, totals.total_bytes
-    made = taken.snapshot
-    if made is not None:
-        # What could not be read keeps what the snapshot before had of it: the walk did not see that.
-        files, dirs, others, size = made.files, made.dirs, made.others, made.total_bytes
+    counts = taken.captured.counts
+    files, dirs, others, size = taken.sizes
     return CreateResult(
         root=root,
-        snapshot=made,
+        snapshot=taken.snapshot,
         unchanged=taken.unchanged,
         first=taken.first,
         files=files,

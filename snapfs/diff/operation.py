@@ -71,9 +71,17 @@ def _wanted(change: Change, options: DiffOptions) -> bool:
         return False
     if not options.paths:
         return True
-    return any(
-        _within(change.path, top) or (change.old_path is not None and _within(change.old_path, top))
-        for top in options.paths
+    return any(_concerns(change, top) for top in options.paths)
+
+
+def _concerns(change: Change, top: bytes) -> bool:
+    """Whether a path or anything below it changed; all below a directory that moved did."""
+    if _within(change.path, top):
+        return True
+    if change.old_path is None:
+        return False
+    return (
+        _within(change.old_path, top) or _within(top, change.old_path) or _within(top, change.path)
     )
 
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 _BOM = b"\xef\xbb\xbf"
 _SLASH = 0x2F
 _BACKSLASH = 0x5C
+_NOTHING = rb"(?!)"
 
 _POSIX_CLASSES = {
     b"alnum": rb"0-9A-Za-z",
@@ -63,7 +64,7 @@ def is_rule(line: bytes) -> bool:
 
 
 def parse_pattern(line: bytes, source: str) -> Pattern | None:
-    """One line; None for a blank, a comment, and what git never matches (an open bracket)."""
+    """One line; None for a blank and a comment. An open bracket matches nothing, as with git."""
     if not is_rule(line):
         return None
     text = _strip_trailing_blanks(line)
@@ -78,7 +79,7 @@ def parse_pattern(line: bytes, source: str) -> Pattern | None:
     try:
         regex = _translate(body, _literal_length(body))
     except _NeverError:
-        return None
+        regex = _NOTHING
     return Pattern(text, source, regex, negated, dirs_only, by_name)
 
 

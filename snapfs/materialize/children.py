@@ -94,6 +94,9 @@ class Children:
         something that a rename replaces.
         """
         if self._stays(entry, live):
+            if entry.kind == Kind.DIR:
+                what = "is left alone and no directory: nothing that belongs into it is restored"
+                self._run.problem(level.number, entry.name, errno.ENOTDIR, what)
             return False
         is_dir = stat.S_ISDIR(live.st_mode)
         options, counts = self._run.options, self._run.counts
@@ -130,6 +133,7 @@ class Children:
             and entry.mtime_s * 1_000_000_000 + entry.mtime_nsec <= live.st_mtime_ns
         ):
             self._run.counts.left_alone += 1
+            self._run.passed(entry)
             return True
         return False
 

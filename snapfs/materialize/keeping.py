@@ -32,7 +32,11 @@ class Keeper:
         leader = self._links.leader(entry.inode) if linked else None
         if leader is not None:
             # What the inode is to have was settled with its leader.
-            return leader.kept == (live.st_dev, live.st_ino) and self._count_kept(False)
+            if leader.kept != (live.st_dev, live.st_ino):
+                return False
+            self._run.counts.unchanged += 1
+            self._run.progress.advance(entries=1)
+            return True
         same = self._sameness(fd, entry, live)
         if same == Same.NO:
             return False
@@ -49,14 +53,14 @@ class Keeper:
         if linked:
             kept = (live.st_dev, live.st_ino)
             self._links.lead(entry.inode, Leader(directory, entry.name, kept))
-        return self._count_kept(changed)
+        return self._count_kept(entry, changed)
 
-    def _count_kept(self, changed: bool) -> bool:
+    def _count_kept(self, entry: Entry, changed: bool) -> bool:
         if changed:
             self._run.counts.overwritten += 1
         else:
             self._run.counts.unchanged += 1
-        self._run.progress.advance(entries=1)
+        self._run.passed(entry)
         return True
 
     def _sameness(self, fd: int, entry: Entry, live: os.stat_result) -> Same:

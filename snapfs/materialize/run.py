@@ -90,6 +90,11 @@ class Run:
         if refused:
             self.problem(directory, name, refused.errno, refused.text())
 
+    def passed(self, entry: Entry) -> None:
+        """Nothing need be written of an entry: what is left to do is less by all of it."""
+        size = entry.size if entry.kind == Kind.FILE else 0
+        self.progress.advance(entries=1, read_bytes=size)
+
     def report(self, report: Report) -> None:
         """Take in what a batch of files came to."""
         counts = self.counts

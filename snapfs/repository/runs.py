@@ -78,6 +78,7 @@ def recorded(repository: Repository, root_id: int | None = None) -> Iterator[Run
     except BaseException as error:
         note.exit = int(getattr(error, "exit_code", Exit.FAILED))
         note.summary = type(error).__name__
+        repository.catalog.abandon()
         with contextlib.suppress(SnapfsError):
             _write(repository, note, started_ns, _PATIENCE_S)
         raise

@@ -65,6 +65,7 @@ def plan_restore(
         done.deleted,
         done.left_alone + done.unchanged,
         done.written_bytes,
+        done.problems,
         tuple(sorted(deletes)),
     )
 

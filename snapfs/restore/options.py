@@ -59,6 +59,8 @@ class RestorePlan:
     """entries that are there and stay"""
     total_bytes: int
     """bytes that are written"""
+    problems: int
+    """entries that could not be restored as they were"""
     deletes: tuple[bytes, ...]
     """what goes, from the target, a directory for all in it; the first thousand"""
 

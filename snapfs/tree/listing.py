@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import partial
 from stat import S_IFMT, S_IMODE
@@ -21,7 +21,10 @@ from snapfs.model.kinds import KIND_OF_FORMAT, Kind
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import join, walk
+from snapfs.tree.state import Paths, StoredState, join, walk
+
+_MOST_LINKED = 20_000
+"""Files with several names whose paths are worked out, which takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,31 @@ def list_tree(
         else:
             for entry in streams.each_child(catalog, top.inode, at):
                 yield Listed(join(path, entry.name), entry)
+
+
+def linked_elsewhere(
+    repository: Repository, side: StoredSide, paths: Collection[bytes], most: int
+) -> list[bytes] | None:
+    """The names outside of ``paths`` of files that also have one there; None if they are more than
+    ``most``, or too many to be looked at.
+    """
+    catalog = repository.catalog
+    found: list[bytes] = []
+    with catalog.read():
+        root_inode, _, at = _start(catalog, side, b"")
+        known = Paths(StoredState(catalog, at), root_inode)
+        for count, inode in enumerate(streams.linked_inodes(catalog, at)):
+            names = [path for _, path in known.of_inode(inode)]
+            outside = [name for name in names if not _below_any(name, paths)]
+            if len(outside) < len(names):
+                found += outside
+            if len(found) > most or count > _MOST_LINKED:
+                return None
+    return found
+
+
+def _below_any(path: bytes, tops: Collection[bytes]) -> bool:
+    return any(not top or path == top or path.startswith(top + b"/") for top in tops)
 
 
 def _start(catalog: Catalog, side: StoredSide, path: bytes) -> tuple[int, bytes, int | None]:

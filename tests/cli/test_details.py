@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.harness.inprocess import InProcess
 from tests.harness.output import names
 from tests.harness.program import Program
@@ -101,3 +103,89 @@ def test_the_first_words_are_said_once(run: InProcess, tree: Path, workspace: Pa
     (workspace / "other").mkdir()
     done = run("create", tree, workspace / "other")
     assert done.errors.count("The repository is") == 1
+
+
+def test_diff_of_a_path_in_a_directory_that_moved(run: InProcess, tree: Path) -> None:
+    (tree / "d" / "deep").mkdir(parents=True)
+    (tree / "d" / "deep" / "f").write_text("1")
+    (tree / "apart").write_text("1")
+    run("create", tree, "--name", "m1")
+    (tree / "d").rename(tree / "D")
+    run("create", tree, "--name", "m2")
+    for path in ("d", "D", "d/deep/f", "D/deep/f", "D/deep"):
+        told = run("diff", "m1", "m2", "--exit-code", "--", path, cwd=tree, ok=(1,))
+        assert told.lines == ["R\td -> D"], path
+    assert run("diff", "m1", "m2", "apart", "--exit-code", cwd=tree).out == b""
+
+
+def test_diff_of_a_path_that_is_gone(run: InProcess, tree: Path) -> None:
+    (tree / "gone").write_text("1")
+    (tree / "kept").write_text("1")
+    run("create", tree, "--name", "m1")
+    (tree / "gone").unlink()
+    for words in (("gone",), ("m1", "gone"), ("m1", ".", "gone")):
+        assert run("diff", *words, cwd=tree).lines == ["-\tgone"], words
+    run("create", tree, "--name", "m2")
+    for words in (("m1", "gone"), ("m1", "m2", "gone"), ("m1..m2", "gone")):
+        assert run("diff", *words, cwd=tree).lines == ["-\tgone"], words
+    assert "no snapshot none" in run("diff", "m1", "none", cwd=tree, ok=(1,)).errors
+
+
+def test_bytes_of_a_file_with_two_names_count_once(run: InProcess, tree: Path) -> None:
+    (tree / "a").write_bytes(b"x" * 1000)
+    (tree / "b").hardlink_to(tree / "a")
+    plan = run("create", tree, "--dry-run", "--json").json()
+    made = run("create", tree, "--json").json()
+    assert plan["total_bytes"] == made["total_bytes"] == 1000
+    for words in (("--dry-run",), ("--skip-if-unchanged",)):
+        assert run("create", tree, *words, "--json").json()["total_bytes"] == 1000, words
+
+
+def test_a_plan_with_a_conflict_ends_as_the_run_would(
+    run: InProcess, tree: Path, target: Path
+) -> None:
+    (tree / "a").write_text("1")
+    run("create", tree, "--name", "one")
+    (target / "a" / "inside").mkdir(parents=True)
+    words = ("restore", "one", "--to", target, "--overwrite", "always")
+    plan = run(*words, "--dry-run", "--json", cwd=tree, ok=(3,)).json()
+    assert plan["problems"] == 1
+    done = run(*words, cwd=tree, ok=(3,))
+    assert "1 problem" in done.errors and "nothing to do" not in done.errors
+
+
+@pytest.mark.parametrize("policy", ["never", "if-newer"])
+def test_what_belongs_below_a_file_that_stays_is_missed_aloud(
+    policy: str, run: InProcess, tree: Path, target: Path
+) -> None:
+    (tree / "d").mkdir()
+    (tree / "d" / "x").write_text("1")
+    run("create", tree, "--name", "one")
+    target.mkdir(exist_ok=True)
+    (target / "d").write_text("mine, and newer")
+    done = run("restore", "one", "--to", target, "--overwrite", policy, cwd=tree, ok=(3,))
+    assert "! d: is left alone and no directory" in done.errors
+    assert (target / "d").read_text() == "mine, and newer"
+
+
+def test_missing_packs_are_told_however_quiet(run: InProcess, tree: Path) -> None:
+    (tree / "a").write_text("1")
+    run("create", tree)
+    for pack in (run.repository / "packs").iterdir():
+        pack.unlink()
+    assert "missing or cut off" in run("create", tree, "--quiet", ok=(3,)).errors
+
+
+def test_a_host_that_a_label_does_not_have(run: InProcess, tree: Path) -> None:
+    run("create", tree)
+    assert (
+        "--host: tree is the root of host"
+        in run("create", "tree", "--host", "elsewhere", cwd=tree.parent.parent, ok=(2,)).errors
+    )
+
+
+def test_a_pattern_that_can_match_nothing_is_told(run: InProcess, tree: Path) -> None:
+    (tree / "[bad").write_text("1")
+    run("create", tree, "--name", "one")
+    done = run("create", tree, "--exclude", "[bad")
+    assert "[bad" in done.errors and "matched nothing" in done.errors

@@ -69,6 +69,26 @@ def test_directories_made_on_the_way_go_as_well(run: InProcess, tree: Path, befo
     assert_same(state, survey(tree), ignore=("mtime",))
 
 
+@pytest.mark.parametrize("path", ["p/a", "p"])
+def test_names_elsewhere_are_linked_again(run: InProcess, tree: Path, path: str) -> None:
+    for folder in ("p", "q"):
+        (tree / folder).mkdir()
+    (tree / "p" / "a").write_text("old")
+    (tree / "p" / "c").hardlink_to(tree / "p" / "a")
+    (tree / "q" / "b").hardlink_to(tree / "p" / "a")
+    (tree / "q" / "apart").write_text("1")
+    run("create", tree, "--name", "one")
+    (tree / "p" / "a").write_text("new")
+    state = survey(tree)
+    line = run("restore", "one", path, "--in-place", "--yes", cwd=tree).lines[-1]
+    assert (tree / "p" / "a").read_text() == "old"
+    (tree / "q" / "apart").write_text("an hour of work")
+    undo(run, line, tree)
+    assert (tree / "q" / "apart").read_text() == "an hour of work"
+    (tree / "q" / "apart").write_text("1")
+    assert_same(state, survey(tree), ignore=("mtime",))
+
+
 def test_a_path_that_the_snapshot_does_not_have(run: InProcess, tree: Path) -> None:
     (tree / "d").mkdir()
     (tree / "d" / "kept").write_text("1")

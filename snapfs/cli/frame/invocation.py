@@ -65,8 +65,11 @@ class Invocation:
 
         Command lines in it get the repository that this one was given.
         """
-        if self.common.quiet:
-            return
+        if not self.common.quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """A message that tells of something wrong: standard error, whatever the options."""
         self.out.flush()
         text = self.again(text)
         if self.json:

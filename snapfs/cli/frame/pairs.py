@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from snapfs.cli.frame.hints import stored_path
 from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.states import States, for_three_dots
-from snapfs.errors import NotFoundError, UsageError
+from snapfs.errors import NotFoundError, SnapfsError, UsageError
 from snapfs.model.quote import quote_text
 from snapfs.model.reference import LATEST_POINT, Named, Reference, read_range, read_reference
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
+from snapfs.tree.listing import stat_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def _state(states: States, word: str, after: Sequence[Side], paths: list[bytes])
     try:
         side = states.side(reference)
     except NotFoundError as error:
-        if isinstance(reference.point, Named) and os.path.lexists(word):
+        if isinstance(reference.point, Named) and _is_path(states, word, after):
             return None
         raise _or_a_path(states, word, error) from error
     if reference.path is not None:
@@ -101,8 +102,21 @@ def _state(states: States, word: str, after: Sequence[Side], paths: list[bytes])
     return side
 
 
+def _is_path(states: States, word: str, after: Sequence[Side]) -> bool:
+    """Whether a word that names no state is there as a path, now or in a state it may be compared with."""
+    if os.path.lexists(word) or stored_path(states, word) is not None:
+        return True
+    try:
+        return any(
+            stat_path(states.repository, side, ordinary_path(states, word, side.root)) is not None
+            for side in after
+        )
+    except SnapfsError:
+        return False
+
+
 def _or_a_path(states: States, word: str, error: NotFoundError) -> NotFoundError:
-    """Where ``word`` is no state but a path that a snapshot has, say how that is written."""
+    """Where ``word`` reads as a time or a range and is a path that a snapshot has, how that is written."""
     if stored_path(states, word) is not None:
         error.hint = f"for the path write {quote_text(f'./{word}')}, or put -- before it"
     return error

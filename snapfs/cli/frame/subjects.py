@@ -41,6 +41,12 @@ def subject_of_create(
             subject=word,
             hint=f"write ./{word} for the directory, {quote(labelled.path)} for the root",
         )
+    if host is not None and host != labelled.host and "host" not in invocation.origins:
+        raise UsageError(
+            f"--host: {labelled.label} is the root of host {labelled.host}",
+            subject="--host",
+            hint="name the directory, and it becomes a root of that host as well",
+        )
     return of_this_host(labelled, host)
 
 

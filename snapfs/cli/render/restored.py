@@ -17,7 +17,10 @@ from snapfs.model.units import format_count, format_duration, format_size
 from snapfs.progress import Problem, Progress
 from snapfs.repository.opened import Repository
 from snapfs.restore import RestoreOptions, RestorePlan, RestoreResult
-from snapfs.tree.listing import stat_path
+from snapfs.tree.listing import linked_elsewhere, stat_path
+
+_MOST_LINKED = 20
+"""Names that a command line to go back repeats; if there are more, it is about the whole root."""
 
 
 class NoticingOwners:
@@ -55,6 +58,8 @@ def plan_lines(stored: StoredSide, plan: RestorePlan) -> list[str]:
         f"create {plan.create:,}, overwrite {plan.overwrite:,}, "
         f"delete {plan.delete:,}, leave alone {plan.left_alone:,}"
     )
+    if plan.problems:
+        counts += f"; {format_count(plan.problems, 'problem')}"
     return [
         f"Restore {reference(stored.root, stored.snapshot)} into {quote(plan.target)}:",
         f"  {counts}; {format_size(plan.total_bytes)} to write",
@@ -129,6 +134,10 @@ def undo_command(
     words += [b"restore"]
     side = StoredSide(root, safety)
     paths = tuple(dict.fromkeys(_changed_at(repository, side, path) for path in restored))
+    if paths:
+        # A file that was restored alone is no longer the one that its other names have.
+        linked = linked_elsewhere(repository, side, paths, _MOST_LINKED)
+        paths = () if linked is None else (*paths, *linked)
     if len(paths) == 1 and paths[0]:
         words += [place + b":" + paths[0]]
     else:
@@ -155,7 +164,8 @@ def _summary(root: Root, result: RestoreResult) -> str:
         (result.unchanged, "already right"),
         (result.left_alone, "left alone"),
     )
-    done = ", ".join(f"{count:,} {word}" for count, word in counts if count) or "nothing to do"
+    idle = "nothing done" if result.problems else "nothing to do"
+    done = ", ".join(f"{count:,} {word}" for count, word in counts if count) or idle
     parts = [
         f"{reference(root, result.snapshot)} into {quote(result.target)}: {done}",
         f"wrote {format_size(result.written_bytes)} in {format_duration(result.duration_ns)}",
