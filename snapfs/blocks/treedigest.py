@@ -7,12 +7,14 @@ it: whoever reads a whole directory computes the digest again and compares.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from blake3 import blake3
+
+from snapfs.model.kinds import Kind
 
 _CONTEXT = "snapfs format 1: digest of a directory"
 
@@ -51,20 +53,25 @@ class TreeChild(NamedTuple):
 ChildTuple = tuple[bytes, int, int, int, int, int, bytes, int, int, int, int, bytes, bytes, int]
 
 
-def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
-    """BLAKE3-256 over the children, which must come sorted by name (bytewise).
+def lost_digest(child: Sequence[Any]) -> bool:
+    """Whether a child is a file whose digest went with a lost block; the directory's cannot agree then."""
+    return not child[12] and child[1] == Kind.FILE and bool(child[7]) and not child[13]
 
-    What a tuple holds beyond the fields of `TreeChild` does not count. Costs about half a microsecond a child. Numbers must fit 64 bits, signed (``struct.error``).
-    """
-    pack = _NUMBERS.pack
-    hasher = blake3(derive_key_context=_CONTEXT)
-    rest = iter(children)
-    while True:
+
+class TreeHasher:
+    """`tree_digest` of children that come piece by piece."""
+
+    def __init__(self) -> None:
+        self._hasher = blake3(derive_key_context=_CONTEXT)
+
+    def add(self, children: Iterable[TreeChild | ChildTuple]) -> None:
+        """Take the next children. Costs about half a microsecond each."""
+        pack = _NUMBERS.pack
         parts: list[bytes] = []
         for (
             name, kind, mode, uid, gid, flags, xattr, size,
             mtime_s, mtime_nsec, rdev, target, digest, unread, *_,
-        ) in islice(rest, _BATCH):  # fmt: skip
+        ) in children:  # fmt: skip
             parts += (
                 pack(
                     len(name), len(xattr), len(target), len(digest), kind, mode, uid, gid,
@@ -75,6 +82,21 @@ def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
                 target,
                 digest,
             )  # fmt: skip
-        if not parts:
-            return hasher.digest()
-        hasher.update(b"".join(parts))
+        self._hasher.update(b"".join(parts))
+
+    def digest(self) -> bytes:
+        """BLAKE3-256 over all that came."""
+        return self._hasher.digest()
+
+
+def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
+    """BLAKE3-256 over the children, which must come sorted by name (bytewise).
+
+    What a tuple holds beyond the fields of `TreeChild` does not count. Numbers must fit 64 bits, signed
+    (``struct.error``).
+    """
+    hasher = TreeHasher()
+    rest = iter(children)
+    while piece := list(islice(rest, _BATCH)):
+        hasher.add(piece)
+    return hasher.digest()

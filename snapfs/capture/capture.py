@@ -63,7 +63,7 @@ def capture(
     reading_fd = os.dup(root_fd)
     try:
         stem = f"root-{root.root.id}"
-        digests = TreeDigests(stage)
+        digests = TreeDigests(stage, root.inode_id)
         intake = Intake(
             catalog, stage, reading_fd, store, stem, progress=progress, on_read=digests.advance
         )

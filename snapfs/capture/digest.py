@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections import deque
 
-from snapfs.blocks.treedigest import tree_digest
+from snapfs.blocks.treedigest import TreeHasher, lost_digest, tree_digest
 from snapfs.catalog.stage import DirRow, Stage
+from snapfs.catalog.staged_children import TreeRow
+from snapfs.errors import DamageError
+from snapfs.model.quote import quote
+from snapfs.tree.state import Paths, StoredState
 
 _BATCH = 4096
 _MOST_WAITING = 64 * 1024
@@ -19,8 +23,10 @@ _MOST_WAITING = 64 * 1024
 class TreeDigests:
     """Computes and stores them."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, root_inode: int | None) -> None:
+        """``root_inode`` is the root's in the head, None before its first snapshot."""
         self._stage = stage
+        self._root_inode = root_inode
         self._waiting: deque[DirRow] = deque()
         self._following = stage.first
         self._done = 0
@@ -52,7 +58,13 @@ class TreeDigests:
         self._flush()
 
     def _digest(self, directory: DirRow) -> None:
-        digest = tree_digest(self._stage.children(directory, self._made))
+        with self._stage.catalog.read():
+            stored = self._stage.head_digest(directory)
+            old = _Known()
+            see = None if stored is None else old.see
+            digest = tree_digest(self._stage.children(directory, self._made, see))
+            if stored is not None and not old.lost and old.digest() != stored:
+                raise self._damage(directory)
         self._done = directory.post
         self._made[directory.seq] = digest
         self._rows.append((digest, directory.fingerprint, directory.seq))
@@ -64,3 +76,25 @@ class TreeDigests:
             self._stage.put_tree_digests(self._rows)
         self._rows = []
         self._made.clear()
+
+    def _damage(self, directory: DirRow) -> DamageError:
+        """What the new snapshot would take over from the head is not what was captured."""
+        catalog = self._stage.catalog
+        paths = Paths(StoredState(catalog, None), self._root_inode or 0)
+        path = quote(paths.of_directory(directory.inode) or b".")
+        return DamageError(
+            f"{catalog.name} is damaged: {path} is not as it was captured",
+            subject=catalog.name,
+            hint="run snapfs rebuild-catalog",
+        )
+
+
+class _Known(TreeHasher):
+    """Children of a directory as the head has them."""
+
+    lost = False
+    """whether a block of one was lost, so that its digest is not known any more"""
+
+    def see(self, rows: list[TreeRow]) -> None:
+        self.add(rows)
+        self.lost = self.lost or any(map(lost_digest, rows))

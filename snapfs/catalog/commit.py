@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import COUNTERS, Catalog
 from snapfs.catalog.rows import SnapshotRow
-from snapfs.errors import RepositoryError
+from snapfs.errors import DamageError, RepositoryError
 from snapfs.model.extents import (
     Extent,
     ExtentKind,
@@ -207,8 +207,16 @@ def _batches(
 
 
 def counters(catalog: Catalog) -> dict[str, int]:
-    """The next id of each kind."""
-    return {str(name): int(value) for name, value in catalog.execute(sql.COUNTERS)}
+    """The next id of each kind. Raises DamageError if an id would be given again."""
+    following = dict(catalog.execute(sql.COUNTERS).fetchall())
+    for name, highest in catalog.execute(sql.HIGHEST_IDS).fetchall():
+        if following.get(name, 0) <= highest:
+            raise DamageError(
+                f"{catalog.name} is damaged: counter {name} would give id {highest} again",
+                subject=catalog.name,
+                hint="run snapfs rebuild-catalog",
+            )
+    return following
 
 
 def set_counters(catalog: Catalog, values: Mapping[str, int]) -> None:

@@ -357,6 +357,12 @@ class Catalog:
     def take(self, counter: str, amount: int = 1) -> int:
         """The first of ``amount`` fresh ids, never given again (inside a write)."""
         end = self.value(sql.COUNTER_TAKE, {"counter": counter, "amount": amount})
+        if end is None:
+            raise DamageError(
+                f"{self.name} is damaged: it has lost counter {counter}",
+                subject=self.name,
+                hint="run snapfs rebuild-catalog",
+            )
         return int(end) - amount
 
     def meta(self, key: str) -> str | None:

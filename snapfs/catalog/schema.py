@@ -323,3 +323,8 @@ doomed_pack = Table(
     int_column("size"),
     sqlite_with_rowid=False,
 )
+
+# Else SQLite keeps whatever it is given, whatever a column is declared to hold, and an edit by hand could
+# put text where every reader counts on a number. Its integrity check knows the kinds as well.
+for _table in metadata.tables.values():
+    _table.dialect_options["sqlite"]["strict"] = True

@@ -13,24 +13,16 @@ read before it was staged and the journal's row of it is made.
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.model.kinds import Kind
+from snapfs.catalog.staged_children import TreeRow, completed, merged, pieces
 from snapfs.model.toread import ToRead
 
 KEPT_ATTR = 1 << 40
 """Local attribute ids from here on are the catalog's own, plus this."""
-
-TreeRow = tuple[Any, ...]
-
-_DIR = int(Kind.DIR)
-_MERGED = 1024
-"""Children of a directory that are merged at once."""
 
 
 class ScanRow(NamedTuple):
@@ -363,23 +355,40 @@ class Stage:
         """Staged directories, children before parents, from place ``after`` in that order on."""
         return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS, {"after": after})))
 
-    def children(self, directory: DirRow, made: Mapping[int, bytes]) -> Iterator[TreeRow]:
+    def head_digest(self, directory: DirRow) -> bytes | None:
+        """What the head has as the digest of a directory; None if it has no such directory, or none of it."""
+        if self.first or directory.inode <= 0:
+            return None
+        found: bytes | None = self.catalog.value(sql.TREE_DIGEST_HEAD, {"inode": directory.inode})
+        return found
+
+    def children(
+        self,
+        directory: DirRow,
+        made: Mapping[int, bytes],
+        see: Callable[[list[TreeRow]], None] | None = None,
+    ) -> Iterator[TreeRow]:
         """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq.
 
-        ``made`` are tree digests of staged directories, by seq, that are not in the table yet.
+        ``made`` are tree digests of staged directories, by seq, that are not in the table yet. ``see``
+        is shown the children that the head has, as they go by.
         """
         db = self.catalog
         if self.first:
             between = {"low": directory.low, "high": directory.high}
-            return _completed(db.execute(sql.STAGE_CHILDREN, between), made)
+            return completed(db.execute(sql.STAGE_CHILDREN, between), made)
         parent = {"parent": directory.inode if directory.inode > 0 else -directory.seq}
-        moved = _completed(db.execute(sql.STAGE_CHILDREN_MOVED, parent), made)
+        moved = completed(db.execute(sql.STAGE_CHILDREN_MOVED, parent), made)
         if directory.inode <= 0:
             return (row for row in moved if row[1] is not None)
         if self._has_links is None:
             self._has_links = db.value(sql.STAGE_HAS_LINKS) is not None
-        kept = sql.STAGE_CHILDREN_KEPT if self._has_links else sql.TREE_CHILDREN_HEAD
-        return _children(db.execute(kept, parent), moved)
+        if self._has_links:
+            if see is not None:
+                for rows in pieces(db.execute(sql.TREE_CHILDREN_HEAD, parent)):
+                    see(rows)
+            return merged(pieces(db.execute(sql.STAGE_CHILDREN_KEPT, parent)), moved)
+        return merged(pieces(db.execute(sql.TREE_CHILDREN_HEAD, parent), see), moved)
 
     def put_tree_digests(self, rows: list[tuple[bytes, int | None, int]]) -> None:
         """``(tree digest, fingerprint, seq)`` of directories."""
@@ -392,32 +401,3 @@ class Stage:
     def old_bytes(self) -> int:
         """Size of the staged files as the head has them."""
         return int(self.catalog.value(sql.COUNT_OLD_BYTES))
-
-
-def _completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[TreeRow]:
-    for row in rows:
-        if row[1] == _DIR and row[14] in made:
-            yield (*row[:12], made[row[14]], row[13], row[14])
-        else:
-            yield row
-
-
-def _children(kept: sqlite3.Cursor, staged: Iterator[TreeRow]) -> Iterator[TreeRow]:
-    """Merge what the head has in a directory with what is staged of it, both by name."""
-    new = next(staged, None)
-    while rows := kept.fetchmany(_MERGED):
-        last = rows[-1][0]
-        if new is not None and new[0] <= last:
-            merged = {row[0]: row for row in rows}
-            while new is not None and new[0] <= last:
-                if new[1] is not None:
-                    merged[new[0]] = new
-                else:
-                    merged.pop(new[0], None)
-                new = next(staged, None)
-            rows = sorted(merged.values(), key=itemgetter(0))
-        yield from rows
-    while new is not None:
-        if new[1] is not None:
-            yield new
-        new = next(staged, None)

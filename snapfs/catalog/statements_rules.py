@@ -231,7 +231,8 @@ RULES: dict[str, Any] = {
 
 def _highest(name: str, *columns: Any) -> Any:
     """The highest id that is in use, by the name of its counter."""
-    parts = [select(func.max(column).label("id")) for column in columns]
+    # Without NULLs the index of a column that may hold some has the answer at its end.
+    parts = [select(func.max(column).label("id")).where(column.is_not(None)) for column in columns]
     every = union_all(*parts).subquery()
     return select(literal(name), func.coalesce(func.max(every.c.id), 0))
 

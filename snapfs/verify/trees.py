@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from snapfs.blocks.treedigest import tree_digest
+from snapfs.blocks.treedigest import lost_digest, tree_digest
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.model.kinds import Kind
 from snapfs.verify.report import CATALOG, Report
 from snapfs.verify.rules import attempt
 
 Row = tuple[Any, ...]
 
-_FILE = int(Kind.FILE)
 _NEVER_NAMES = (b"", b".", b"..")
 
 
@@ -74,6 +72,5 @@ class _Children:
             name = row[0]
             if b"/" in name or b"\0" in name or name in _NEVER_NAMES:
                 self.bad_name = name
-            if not row[12] and row[1] == _FILE and row[7] and not row[13]:
-                self.lost = True
+            self.lost = self.lost or lost_digest(row)
             yield row

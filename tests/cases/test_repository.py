@@ -143,6 +143,24 @@ def test_the_reserve_is_for_what_makes_room(
     assert names(full("list", "--json", cwd=tree)) == ["s1", "s2"]
 
 
+@pytest.mark.parametrize("kind", ["ext4", "xfs"])
+def test_the_reserve_is_made_again_from_what_it_left(
+    kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path
+) -> None:
+    """A delete that frees nothing, and a restore in place that spent it, leave room for the next delete."""
+    disk = small_filesystem(kind, 320 * MIB)
+    (tree / "kept").write_bytes(os.urandom(MIB))
+    full = on_small_disk(disk, snapfs, tree, "s0", "s1", "s2")
+    fill(disk)
+    full("restore", "s1", "--in-place", "--yes", "--no-safety", cwd=tree)
+    fill(disk)
+    full("delete", "s1", "--yes", cwd=tree)
+    fill(disk)
+    full("delete", "s0", "--yes", cwd=tree)
+    assert names(full("list", "--json", cwd=tree)) == ["s2"]
+    full.verify(cwd=tree)
+
+
 @pytest.mark.parametrize("kind", ["ext4", "btrfs", "tmpfs"])
 def test_a_full_disk_without_a_reserve_kills_nothing(
     kind: str, small_filesystem: Callable[..., Path], snapfs: Program, tree: Path

@@ -121,6 +121,27 @@ def _way_out(invocation: Invocation, chosen: Chosen) -> str:
     return "`snapfs create DIR` makes it, -r PATH or SNAPFS_REPO names another"
 
 
+def refuse_planting(chosen: Chosen) -> None:
+    """Raises RepositoryError if root would make a repository in the home of another user unasked: sudo may
+    have kept that user's HOME, and the user could not even look into it.
+    """
+    if chosen.named or os.geteuid() != 0:
+        return
+    above = chosen.path
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    owner = os.stat(above).st_uid
+    if owner == 0:
+        return
+    name = user_name(owner) or str(owner)
+    path = quote(chosen.path)
+    raise RepositoryError(
+        f"the repository {path} would be root's, below a directory of {name}",
+        subject=path,
+        hint=f"run snapfs as {name}, or name a place with -r PATH",
+    )
+
+
 def refuse_foreign(chosen: Chosen) -> None:
     """Raises RepositoryError for a repository of another user, except for root who named it."""
     owner, me = os.stat(chosen.path).st_uid, os.geteuid()
