@@ -108,11 +108,12 @@ def _no_room(path: bytes) -> bool:
 
 
 def _tables(db: sqlite3.Connection) -> set[tuple[Any, ...]]:
-    """Tables and indexes, with the text that made them."""
+    """Tables and indexes, with the text that made them. The first catalogs had tables that are not strict."""
+    plain = "replace(replace(sql, ', STRICT', ''), ' STRICT', '')"
     return set(
         db.execute(
-            "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB), CAST(sql AS BLOB)"
-            " FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
+            "SELECT CAST(type AS BLOB), CAST(name AS BLOB), CAST(tbl_name AS BLOB),"
+            f" CAST({plain} AS BLOB) FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat%'"
         )
     )
 

@@ -17,6 +17,7 @@ _AT_ONCE = 1024
 
 
 def completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[TreeRow]:
+    """Rows with the tree digests in ``made``, by row of the stage, in place of those not stored yet."""
     for row in rows:
         if row[1] == Kind.DIR and row[14] in made:
             yield (*row[:12], made[row[14]], row[13], row[14])
@@ -27,6 +28,7 @@ def completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[Tr
 def pieces(
     rows: sqlite3.Cursor, see: Callable[[list[TreeRow]], None] | None = None
 ) -> Iterator[list[TreeRow]]:
+    """Rows some at a time, each shown to ``see`` before."""
     while piece := rows.fetchmany(_AT_ONCE):
         if see is not None:
             see(piece)

@@ -7,12 +7,12 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.harness.inprocess import InProcess
+from tests.harness.loosely import loosely
 
 FILES = 700  # more than one slice
 ODD = "f0010"
@@ -57,7 +57,7 @@ def test_one_row(damage: str, at: str, workspace: Path, tree: Path) -> None:
     if at == "old":
         (tree / "e").write_text("xy")
         run("create", tree, "--name", "two")
-    with closing(sqlite3.connect(run.repository / "catalog.db", isolation_level=None)) as db:
+    with loosely(run.repository / "catalog.db", "dirent", "inode") as db:
         DAMAGES[damage](db)
     others = {f"f{number:04}" for number in range(FILES)} - {ODD}
 
