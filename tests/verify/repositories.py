@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import shutil
-import sqlite3
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository, repository_at
 from snapfs.tree.state import walk
 from snapfs.verify import VerifyOptions, VerifyResult, verify
+from tests.harness.loosely import loosely
 
 COMMAND = (b"snapfs", b"test")
 Tables = dict[str, list[tuple[Any, ...]]]
@@ -139,10 +139,8 @@ class Store:
 
     def edit(self, statement: str, *params: object) -> None:
         """Change the catalog behind everybody's back; some row must be meant."""
-        database = sqlite3.connect(self.path / "catalog.db")
-        with database:
+        with loosely(self.path / "catalog.db", "inode") as database:
             assert database.execute(statement, params).rowcount > 0, statement
-        database.close()
 
     def lose_catalog(self) -> None:
         for name in ("catalog.db", "catalog.db-wal", "catalog.db-shm"):
