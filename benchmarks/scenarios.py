@@ -68,6 +68,7 @@ class _Round:
     def measure(self, operation: str, step: Step) -> None:
         """The same operation by every tool, one after the other."""
         for tool in list(self.tools):
+            os.sync()  # or whoever waits for the disk pays for what the one before it wrote
             try:
                 timing = step(tool)
             except UnsupportedError:

@@ -1,7 +1,8 @@
 """Reading what a scan found: batches to worker processes, results into the stage.
 
 New files are read in order of extension, base name and path, so that like files share a segment; a
-window of them is sorted at a time, which bounds memory. Those of a first snapshot are read while the
+window of them is sorted at a time, which bounds memory. Files that may be equal go to one worker, which
+knows what it has stored: copies of a tree are stored once. Those of a first snapshot are read while the
 walk still goes on.
 """
 
@@ -11,7 +12,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from zlib import crc32
 
+from snapfs.blocks.chunker import WHOLE_MAX
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
@@ -39,6 +42,7 @@ INLINE_BYTES = 32 * 1024 * 1024
 INLINE_FILES = 4000
 """Up to here the parent reads by itself: starting two workers takes 0.13 s of both processors."""
 SECOND = 1_000_000_000
+_TINY = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,11 @@ class _Batch(NamedTuple):
 
     files: list[ToRead]
     window: Window | None
+    worker: int
+    """the number of the one that has their like"""
 
 
-_NOTHING = _Batch([], None)
+_NOTHING = _Batch([], None, 0)
 
 
 class Intake:
@@ -109,7 +115,7 @@ class Intake:
         self._own_reader: FileReader | None = None
         self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
         self._read_windows: list[Window] = []
-        self._queue: deque[_Batch] = deque()
+        self._queues: list[deque[_Batch]] = [deque() for _ in range(WORKERS)]
         self._in_hand: dict[int, deque[_Batch]] = {}
         self.read_bytes = 0
         self._pack_number = 0
@@ -127,8 +133,7 @@ class Intake:
         """
         left, window = self._windows.offer(rows, paths)
         if window is not None:
-            self._queue.extend(_batches(window.files, window))
-            self._start()
+            self._put(window.files, window)
         while self._workers and self._turn(0.0):
             pass
         if window is not None:
@@ -144,7 +149,7 @@ class Intake:
         while files := self._stage.to_read(after=after, most=WINDOW_FILES):
             after = files[-1].seq
             self._give(files, None)
-        while self._queue or any(worker.pending for worker in self._workers):
+        while self._waiting() or any(worker.pending for worker in self._workers):
             self._turn(None)
             self._stage_windows()
         self._stage_windows()
@@ -164,13 +169,29 @@ class Intake:
 
     def _give(self, files: Sequence[ToRead], window: Window | None) -> None:
         small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
-        if not self._store.workers or (small and not self._workers and not self._queue):
-            self._inline(_batches(files, window))
+        if not self._store.workers or (small and not self._workers):
+            self._inline(_batches(files, window, 1))
             return
-        self._queue.extend(_batches(files, window))
-        self._start()
-        while len(self._queue) > QUEUED:
+        self._put(files, window)
+        while self._waiting() > QUEUED * WORKERS:
             self._turn(None)
+
+    def _put(self, files: Sequence[ToRead], window: Window | None) -> None:
+        for batch in _batches(files, window, WORKERS):
+            self._queues[batch.worker].append(batch)
+        self._start()
+
+    def _waiting(self) -> int:
+        """How many batches nobody has yet."""
+        return sum(map(len, self._queues))
+
+    def _next(self, number: int) -> _Batch | None:
+        """The next batch for a worker: one of its own; if it is idle, one that another would do later."""
+        if self._queues[number]:
+            return self._queues[number].popleft()
+        other = max(self._queues, key=len)
+        idle = not self._workers[number].pending
+        return other.pop() if idle and len(other) > QUEUED else None
 
     def _inline(self, batches: Iterator[_Batch]) -> None:
         if self._own_reader is None:
@@ -202,9 +223,8 @@ class Intake:
     def _turn(self, timeout_s: float | None) -> bool:
         """Give out batches, take one round of answers; whether there were any."""
         heard = False
-        for worker in sorted(self._workers, key=lambda one: one.pending):
-            while self._queue and worker.pending < QUEUED:
-                batch = self._queue.popleft()
+        for number, worker in enumerate(self._workers):
+            while worker.pending < QUEUED and (batch := self._next(number)):
                 self._in_hand[id(worker)].append(batch)
                 # Plain tuples: a class name with each of a thousand files would double the message.
                 worker.send(list(map(tuple, batch.files)))
@@ -236,7 +256,7 @@ class Intake:
     # --- results -------------------------------------------------------------------------------
 
     def _take(self, batch: _Batch, answer: BatchRead) -> None:
-        files, window = batch
+        files, window, _ = batch
         if window is not None:
             window.read(answer.plain)
             if answer.special:
@@ -340,15 +360,27 @@ def _order(item: ToRead) -> tuple[bytes, bytes, bytes]:
     return (extension if dot and stem else b"", item.name, item.directory)
 
 
-def _batches(files: Sequence[ToRead], window: Window | None) -> Iterator[_Batch]:
-    """Files in storing order, cut into what one message carries."""
-    batch: list[ToRead] = []
-    size = 0
-    for item in sorted(files, key=_order):
-        if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-            yield _Batch(batch, window)
-            batch, size = [], 0
-        batch.append(item)
-        size += item.size
-    if batch:
-        yield _Batch(batch, window)
+def _likeness(item: ToRead) -> int:
+    """Equal for files that may have the same bytes: of one size; large ones, of which parts may be the same,
+    of one name. So are very small ones: they save nothing, and a million of one size are to be shared out.
+    """
+    by_size = _TINY <= item.size <= WHOLE_MAX
+    return crc32(item.size.to_bytes(8, "little") if by_size else item.name)
+
+
+def _batches(files: Sequence[ToRead], window: Window | None, workers: int) -> Iterator[_Batch]:
+    """Files in storing order, cut into what one message carries, for each of so many workers."""
+    ordered = sorted(files, key=_order)
+    for number in range(workers):
+        batch: list[ToRead] = []
+        size = 0
+        for item in ordered:
+            if workers > 1 and _likeness(item) % workers != number:
+                continue
+            if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+                yield _Batch(batch, window, number)
+                batch, size = [], 0
+            batch.append(item)
+            size += item.size
+        if batch:
+            yield _Batch(batch, window, number)

@@ -170,3 +170,25 @@ def test_what_does_not_fit_is_given_back() -> None:
     assert [found[0] for found in decode_rows(FILE_TYPES, encoded)] == [5, 6, 7]
     ((rows, _),) = first.pieces()
     assert [found[9] for found in rows] == [None, b"y" * 32]
+
+
+def test_copies_are_stored_once_whoever_reads_them(
+    monkeypatch: pytest.MonkeyPatch, workspace: Path, tree: Path
+) -> None:
+    """Two workers read, and neither knows what the other has stored."""
+    small(monkeypatch, (20,), 3, 10)
+    monkeypatch.setattr(store, "QUEUED", 1000)  # nobody takes over what is another's
+    for copy in range(4):
+        folder = tree / f"copy-{copy}"
+        folder.mkdir()
+        for number in range(60):
+            made = b"%d" % number * (600 + number)
+            (folder / f"{'renamed-' * (copy % 2)}{number}").write_bytes(made)
+        (folder / "large").write_bytes(bytes(range(256)) * 4096)
+    snapfs = InProcess(workspace / "repository")
+    snapfs("create", tree, "--name", "all")
+    info = snapfs("info", "--json").json()
+    with closing(sqlite3.connect(snapfs.repository / "catalog.db")) as db:
+        (raw,) = db.execute("SELECT sum(raw) FROM segment").fetchone()
+        (needed,) = db.execute("SELECT sum(length) FROM block").fetchone()
+    assert raw == needed, info
