@@ -58,18 +58,27 @@ class TreeDigests:
         self._flush()
 
     def _digest(self, directory: DirRow) -> None:
-        with self._stage.catalog.read():
-            stored = self._stage.head_digest(directory)
-            old = _Known()
-            see = None if stored is None else old.see
-            digest = tree_digest(self._stage.children(directory, self._made, see))
-            if stored is not None and not old.lost and old.digest() != stored:
-                raise self._damage(directory)
+        if self._stage.first:
+            digest = tree_digest(self._stage.children(directory, self._made))
+        else:
+            with self._stage.catalog.read():
+                digest = self._of_changed(directory)
         self._done = directory.post
         self._made[directory.seq] = digest
         self._rows.append((digest, directory.fingerprint, directory.seq))
         if len(self._rows) >= _BATCH:
             self._flush()
+
+    def _of_changed(self, directory: DirRow) -> bytes:
+        """The digest, after what the head has was held against its own. Raises DamageError."""
+        stored = self._stage.head_digest(directory)
+        if stored is None:
+            return tree_digest(self._stage.children(directory, self._made))
+        old = _Known()
+        digest = tree_digest(self._stage.children(directory, self._made, old.see))
+        if not old.lost and old.digest() != stored:
+            raise self._damage(directory)
+        return digest
 
     def _flush(self) -> None:
         if self._rows:

@@ -370,13 +370,13 @@ def _likeness(item: ToRead) -> int:
 
 def _batches(files: Sequence[ToRead], window: Window | None, workers: int) -> Iterator[_Batch]:
     """Files in storing order, cut into what one message carries, for each of so many workers."""
-    ordered = sorted(files, key=_order)
-    for number in range(workers):
+    shares: list[list[ToRead]] = [[] for _ in range(workers)]
+    for item in sorted(files, key=_order):
+        shares[_likeness(item) % workers if workers > 1 else 0].append(item)
+    for number, share in enumerate(shares):
         batch: list[ToRead] = []
         size = 0
-        for item in ordered:
-            if workers > 1 and _likeness(item) % workers != number:
-                continue
+        for item in share:
             if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
                 yield _Batch(batch, window, number)
                 batch, size = [], 0

@@ -207,16 +207,28 @@ def _batches(
 
 
 def counters(catalog: Catalog) -> dict[str, int]:
-    """The next id of each kind. Raises DamageError if an id would be given again."""
-    following = dict(catalog.execute(sql.COUNTERS).fetchall())
-    for name, highest in catalog.execute(sql.HIGHEST_IDS).fetchall():
-        if following.get(name, 0) <= highest:
-            raise DamageError(
-                f"{catalog.name} is damaged: counter {name} would give id {highest} again",
-                subject=catalog.name,
-                hint="run snapfs rebuild-catalog",
-            )
-    return following
+    """The next id of each kind."""
+    return dict(catalog.execute(sql.COUNTERS).fetchall())
+
+
+def given_again(catalog: Catalog) -> list[str]:
+    """What is wrong with the counters: no id may ever be given again."""
+    following = counters(catalog)
+    return [
+        f"counter {name} would give id {highest} again"
+        for name, highest in catalog.execute(sql.HIGHEST_IDS).fetchall()
+        if following.get(name, 0) <= highest
+    ]
+
+
+def require_counters(catalog: Catalog) -> None:
+    """Raises DamageError if an id would be given again."""
+    for what in given_again(catalog):
+        raise DamageError(
+            f"{catalog.name} is damaged: {what}",
+            subject=catalog.name,
+            hint="run snapfs rebuild-catalog",
+        )
 
 
 def set_counters(catalog: Catalog, values: Mapping[str, int]) -> None:

@@ -357,7 +357,7 @@ class Stage:
 
     def head_digest(self, directory: DirRow) -> bytes | None:
         """What the head has as the digest of a directory; None if it has no such directory, or none of it."""
-        if self.first or directory.inode <= 0:
+        if directory.inode <= 0:
             return None
         found: bytes | None = self.catalog.value(sql.TREE_DIGEST_HEAD, {"inode": directory.inode})
         return found

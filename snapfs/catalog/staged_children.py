@@ -12,6 +12,7 @@ from snapfs.model.kinds import Kind
 TreeRow = tuple[Any, ...]
 """A child as ``blocks.treedigest`` wants it, and the row that staged it (0: none)."""
 
+_DIR = int(Kind.DIR)
 _AT_ONCE = 1024
 """Children that are merged at once."""
 
@@ -19,7 +20,7 @@ _AT_ONCE = 1024
 def completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[TreeRow]:
     """Rows with the tree digests in ``made``, by row of the stage, in place of those not stored yet."""
     for row in rows:
-        if row[1] == Kind.DIR and row[14] in made:
+        if row[1] == _DIR and row[14] in made:
             yield (*row[:12], made[row[14]], row[13], row[14])
         else:
             yield row
@@ -41,14 +42,14 @@ def merged(kept: Iterable[list[TreeRow]], staged: Iterator[TreeRow]) -> Iterator
     for rows in kept:
         last = rows[-1][0]
         if new is not None and new[0] <= last:
-            merged = {row[0]: row for row in rows}
+            by_name = {row[0]: row for row in rows}
             while new is not None and new[0] <= last:
                 if new[1] is not None:
-                    merged[new[0]] = new
+                    by_name[new[0]] = new
                 else:
-                    merged.pop(new[0], None)
+                    by_name.pop(new[0], None)
                 new = next(staged, None)
-            rows = sorted(merged.values(), key=itemgetter(0))
+            rows = sorted(by_name.values(), key=itemgetter(0))
         yield from rows
     while new is not None:
         if new[1] is not None:

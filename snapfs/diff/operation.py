@@ -27,7 +27,7 @@ from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
 from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import StagedState, StoredState
+from snapfs.tree.state import StagedState, StoredState, within
 
 MAX_ID = (1 << 63) - 1
 
@@ -76,22 +76,16 @@ def _wanted(change: Change, options: DiffOptions) -> bool:
 
 def _concerns(change: Change, top: bytes) -> bool:
     """Whether a path or anything below it changed; all below a directory that moved did."""
-    if _within(change.path, top):
+    if within(change.path, top):
         return True
     if change.old_path is None:
         return False
-    return (
-        _within(change.old_path, top) or _within(top, change.old_path) or _within(top, change.path)
-    )
+    return within(change.old_path, top) or within(top, change.old_path) or within(top, change.path)
 
 
 def _only_time_of_directory(change: Change) -> bool:
     new = change.new
     return new is not None and new.kind == Kind.DIR and change.what == ("mtime",)
-
-
-def _within(path: bytes, top: bytes) -> bool:
-    return not top or path == top or path.startswith(top + b"/")
 
 
 def _between(repository: Repository, a: StoredSide, b: StoredSide) -> Iterator[Change]:

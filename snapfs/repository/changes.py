@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from snapfs import faults
-from snapfs.catalog.commit import RowBlock, counters
+from snapfs.catalog.commit import RowBlock, counters, require_counters
 from snapfs.catalog.database import Catalog
 from snapfs.errors import CatalogBehindError, DamageError
 from snapfs.repository.dump import dump_record
@@ -90,7 +90,7 @@ def change(repository: Repository, *, command: str = "") -> Iterator[Change]:
         with ExitStack() as stack:
             catalog = _begin(repository, stack)
             before = known_tail(repository)
-            counters(catalog)  # before any id is given
+            require_counters(catalog)
             yield made
             if made.header is None:
                 return

@@ -19,6 +19,7 @@ from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
+from snapfs.tree.state import within
 
 TAG = "safety"
 CHANGED = "changed while read"
@@ -98,7 +99,4 @@ def _at_stake(
 def _concerned(path: bytes, tops: tuple[bytes, ...]) -> bool:
     if not tops:
         return True
-    return any(
-        not top or path == top or path.startswith(top + b"/") or top.startswith(path + b"/")
-        for top in tops
-    )
+    return any(within(path, top) or top.startswith(path + b"/") for top in tops)

@@ -21,7 +21,7 @@ from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
 from snapfs.model.quote import quote
 from snapfs.model.xattrs import unpack_xattrs
-from snapfs.tree.state import join, walk
+from snapfs.tree.state import join, walk, within
 
 HELD = 2048
 """Entries of one directory that are held at once."""
@@ -379,7 +379,7 @@ def _outermost(paths: Sequence[bytes]) -> list[bytes]:
     """The paths without those that lie below another of them."""
     chosen: list[bytes] = []
     for path in sorted(set(paths), key=lambda one: one.split(b"/")):
-        if not any(path == top or path.startswith(top + b"/") or not top for top in chosen):
+        if not any(within(path, top) for top in chosen):
             chosen.append(path)
     return chosen
 

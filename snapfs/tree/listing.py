@@ -21,7 +21,7 @@ from snapfs.model.kinds import KIND_OF_FORMAT, Kind
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import Paths, StoredState, join, walk
+from snapfs.tree.state import Paths, StoredState, join, walk, within
 
 _MOST_LINKED = 20_000
 """Files with several names whose paths are worked out, which takes a second."""
@@ -82,16 +82,12 @@ def linked_elsewhere(
         known = Paths(StoredState(catalog, at), root_inode)
         for count, inode in enumerate(streams.linked_inodes(catalog, at)):
             names = [path for _, path in known.of_inode(inode)]
-            outside = [name for name in names if not _below_any(name, paths)]
+            outside = [name for name in names if not any(within(name, top) for top in paths)]
             if len(outside) < len(names):
                 found += outside
             if len(found) > most or count > _MOST_LINKED:
                 return None
     return found
-
-
-def _below_any(path: bytes, tops: Collection[bytes]) -> bool:
-    return any(not top or path == top or path.startswith(top + b"/") for top in tops)
 
 
 def _start(catalog: Catalog, side: StoredSide, path: bytes) -> tuple[int, bytes, int | None]:

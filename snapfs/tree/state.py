@@ -158,6 +158,11 @@ def join(above: bytes, name: bytes) -> bytes:
     return above + b"/" + name if above else name
 
 
+def within(path: bytes, top: bytes) -> bool:
+    """Whether a path from the root is ``top`` or below it; all are below ``b""``."""
+    return not top or path == top or path.startswith(top + b"/")
+
+
 class Inodes:
     """Inodes in one state by path, remembering those of directories on the way."""
 

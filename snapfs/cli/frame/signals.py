@@ -89,9 +89,8 @@ def reaching(stop: Callable[[], None]) -> Iterator[None]:
     before = signal.set_wakeup_fd(theirs, warn_on_full_buffer=False)
     watcher = Thread(target=_watch, args=(ours, stop), daemon=True)
     try:
-        with suppress(
-            RuntimeError
-        ):  # no more threads: a signal waits for the call, as it would anyway
+        # Where no thread can be had, a signal waits for the call, as it would anyway.
+        with suppress(RuntimeError):
             watcher.start()
         yield
     finally:
