@@ -64,39 +64,38 @@ class TreeHasher:
     def __init__(self) -> None:
         self._hasher = blake3(derive_key_context=_CONTEXT)
 
-    def add(self, children: Iterable[TreeChild | ChildTuple]) -> None:
-        """Take the next children. Costs about half a microsecond each."""
-        pack = _NUMBERS.pack
-        parts: list[bytes] = []
-        for (
-            name, kind, mode, uid, gid, flags, xattr, size,
-            mtime_s, mtime_nsec, rdev, target, digest, unread, *_,
-        ) in children:  # fmt: skip
-            parts += (
-                pack(
-                    len(name), len(xattr), len(target), len(digest), kind, mode, uid, gid,
-                    flags, size, mtime_s, mtime_nsec, rdev, unread,
-                ),
-                name,
-                xattr,
-                target,
-                digest,
-            )  # fmt: skip
-        self._hasher.update(b"".join(parts))
+    def add(self, encoded: Iterable[bytes]) -> None:
+        """Take the next children, as `encoded` gives them."""
+        self._hasher.update(b"".join(encoded))
 
     def digest(self) -> bytes:
         """BLAKE3-256 over all that came."""
         return self._hasher.digest()
 
 
-def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
-    """BLAKE3-256 over the children, which must come sorted by name (bytewise).
+def encoded(children: Iterable[TreeChild | ChildTuple]) -> list[bytes]:
+    """What is hashed of each child. Costs about a microsecond each.
 
     What a tuple holds beyond the fields of `TreeChild` does not count. Numbers must fit 64 bits, signed
     (``struct.error``).
     """
+    pack = _NUMBERS.pack
+    return [
+        pack(
+            len(name), len(xattr), len(target), len(digest), kind, mode, uid, gid,
+            flags, size, mtime_s, mtime_nsec, rdev, unread,
+        ) + name + xattr + target + digest
+        for (
+            name, kind, mode, uid, gid, flags, xattr, size,
+            mtime_s, mtime_nsec, rdev, target, digest, unread, *_,
+        ) in children
+    ]  # fmt: skip
+
+
+def tree_digest(children: Iterable[TreeChild | ChildTuple]) -> bytes:
+    """BLAKE3-256 over the children, which must come sorted by name (bytewise); see `encoded`."""
     hasher = TreeHasher()
     rest = iter(children)
-    while piece := list(islice(rest, _BATCH)):
+    while piece := encoded(islice(rest, _BATCH)):
         hasher.add(piece)
     return hasher.digest()

@@ -7,10 +7,11 @@ children are. What a walk that goes ahead of the reading leaves behind is done a
 from __future__ import annotations
 
 from collections import deque
+from itertools import islice
 
-from snapfs.blocks.treedigest import TreeHasher, lost_digest, tree_digest
+from snapfs.blocks.treedigest import TreeHasher, encoded, lost_digest, tree_digest
 from snapfs.catalog.stage import DirRow, Stage
-from snapfs.catalog.staged_children import TreeRow
+from snapfs.catalog.staged_children import TreeRow, beside, pieces
 from snapfs.errors import DamageError
 from snapfs.model.quote import quote
 from snapfs.tree.state import Paths, StoredState
@@ -46,39 +47,46 @@ class TreeDigests:
         waiting = self._waiting
         while waiting and (waiting[0].high or 0) <= seq:
             self._digest(waiting.popleft())
+            if len(self._rows) >= _BATCH:
+                self._flush()
         self._flush()
 
     def finish(self) -> None:
         """Do what is left; everything is staged and read.
 
-        A directory with a child that may have changed unseen gets no fingerprint.
+        A directory with a child that may have changed unseen gets no fingerprint. Raises DamageError.
         """
-        for directory in self._stage.directories(after=self._done):
-            self._digest(directory)
-        self._flush()
+        rest = iter(self._stage.directories(after=self._done))
+        while some := list(islice(rest, _BATCH)):
+            with self._stage.catalog.read():
+                for directory in some:
+                    self._digest(directory)
+            self._flush()
 
     def _digest(self, directory: DirRow) -> None:
         if self._stage.first:
             digest = tree_digest(self._stage.children(directory, self._made))
         else:
-            with self._stage.catalog.read():
-                digest = self._of_changed(directory)
+            digest = self._of_changed(directory)
         self._done = directory.post
         self._made[directory.seq] = digest
         self._rows.append((digest, directory.fingerprint, directory.seq))
-        if len(self._rows) >= _BATCH:
-            self._flush()
 
     def _of_changed(self, directory: DirRow) -> bytes:
-        """The digest, after what the head has was held against its own. Raises DamageError."""
-        stored = self._stage.head_digest(directory)
-        if stored is None:
-            return tree_digest(self._stage.children(directory, self._made))
-        old = _Known()
-        digest = tree_digest(self._stage.children(directory, self._made, old.see))
-        if not old.lost and old.digest() != stored:
+        """The digest, after what the head has was held against its own."""
+        old, new = _Known(directory.known), TreeHasher()
+        stage = self._stage
+        if directory.known is not None and stage.has_links:
+            for rows in pieces(stage.head_children(directory)):
+                old.see(rows, encoded(rows))
+        for rows, staged in beside(*stage.changed_children(directory, self._made)):
+            parts = encoded(rows)
+            if not stage.has_links:
+                old.see(rows, parts)
+            new.add(_replaced(rows, parts, staged) if staged else parts)
+        if not old.sound:
             raise self._damage(directory)
-        return digest
+        return new.digest()
 
     def _flush(self) -> None:
         if self._rows:
@@ -98,12 +106,31 @@ class TreeDigests:
         )
 
 
-class _Known(TreeHasher):
-    """Children of a directory as the head has them."""
+class _Known:
+    """What the head has in a directory, against the digest that it has of it (None: of nothing)."""
 
-    lost = False
-    """whether a block of one was lost, so that its digest is not known any more"""
+    def __init__(self, digest: bytes | None) -> None:
+        self._digest = digest
+        self._hasher = TreeHasher()
+        self._lost = digest is None
 
-    def see(self, rows: list[TreeRow]) -> None:
-        self.add(rows)
-        self.lost = self.lost or any(map(lost_digest, rows))
+    def see(self, rows: list[TreeRow], parts: list[bytes]) -> None:
+        """The next children, and the same as they are hashed."""
+        self._hasher.add(parts)
+        # The digest of a file that lost a block is not known any more.
+        self._lost = self._lost or any(map(lost_digest, rows))
+
+    @property
+    def sound(self) -> bool:
+        """Whether they are what was captured, as far as can be told."""
+        return self._lost or self._hasher.digest() == self._digest
+
+
+def _replaced(rows: list[TreeRow], parts: list[bytes], staged: list[TreeRow]) -> list[bytes]:
+    """``parts`` of ``rows`` with what is staged in place of the same names, by name."""
+    by_name = {row[0]: part for row, part in zip(rows, parts, strict=True)}
+    for row in staged:
+        by_name.pop(row[0], None)
+    there = [row for row in staged if row[1] is not None]
+    by_name.update(zip([row[0] for row in there], encoded(there), strict=True))
+    return [by_name[name] for name in sorted(by_name)]

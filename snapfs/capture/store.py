@@ -12,12 +12,11 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-from zlib import crc32
 
-from snapfs.blocks.chunker import WHOLE_MAX
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
+from snapfs.capture.shares import Shares
 from snapfs.capture.stored import StoredBlocks
 from snapfs.capture.window import StagedFile, Window, Windows
 from snapfs.capture.worker import Start
@@ -37,12 +36,13 @@ WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1024
 QUEUED = 4
-"""Batches a worker has in hand, so that it never waits for the parent."""
+"""Batches a worker has in hand, so that it never waits for the parent; one if it is a very large file."""
+MUCH_BYTES = 256 * 1024 * 1024
+"""A worker with nothing to do takes over what another has of its own beyond this, copies or not."""
 INLINE_BYTES = 32 * 1024 * 1024
 INLINE_FILES = 4000
 """Up to here the parent reads by itself: starting two workers takes 0.13 s of both processors."""
 SECOND = 1_000_000_000
-_TINY = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,11 @@ class _Batch(NamedTuple):
     window: Window | None
     worker: int
     """the number of the one that has their like"""
+    size: int
+    """their bytes"""
 
 
-_NOTHING = _Batch([], None, 0)
+_NOTHING = _Batch([], None, 0, 0)
 
 
 class Intake:
@@ -115,6 +117,7 @@ class Intake:
         self._own_reader: FileReader | None = None
         self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
         self._read_windows: list[Window] = []
+        self._shares = Shares(WORKERS)
         self._queues: list[deque[_Batch]] = [deque() for _ in range(WORKERS)]
         self._in_hand: dict[int, deque[_Batch]] = {}
         self.read_bytes = 0
@@ -170,14 +173,14 @@ class Intake:
     def _give(self, files: Sequence[ToRead], window: Window | None) -> None:
         small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
         if not self._store.workers or (small and not self._workers):
-            self._inline(_batches(files, window, 1))
+            self._inline(_batches([sorted(files, key=_order)], window))
             return
         self._put(files, window)
         while self._waiting() > QUEUED * WORKERS:
             self._turn(None)
 
     def _put(self, files: Sequence[ToRead], window: Window | None) -> None:
-        for batch in _batches(files, window, WORKERS):
+        for batch in _batches(self._shares.divide(sorted(files, key=_order)), window):
             self._queues[batch.worker].append(batch)
         self._start()
 
@@ -186,12 +189,12 @@ class Intake:
         return sum(map(len, self._queues))
 
     def _next(self, number: int) -> _Batch | None:
-        """The next batch for a worker: one of its own; if it is idle, one that another would do later."""
+        """The next batch for a worker: one of its own; if it is idle, one that another would do much later."""
         if self._queues[number]:
             return self._queues[number].popleft()
         other = max(self._queues, key=len)
         idle = not self._workers[number].pending
-        return other.pop() if idle and len(other) > QUEUED else None
+        return other.pop() if idle and sum(batch.size for batch in other) > MUCH_BYTES else None
 
     def _inline(self, batches: Iterator[_Batch]) -> None:
         if self._own_reader is None:
@@ -224,8 +227,13 @@ class Intake:
         """Give out batches, take one round of answers; whether there were any."""
         heard = False
         for number, worker in enumerate(self._workers):
-            while worker.pending < QUEUED and (batch := self._next(number)):
-                self._in_hand[id(worker)].append(batch)
+            in_hand = self._in_hand[id(worker)]
+            while (
+                worker.pending < QUEUED
+                and sum(batch.size for batch in in_hand) < QUEUED * BATCH_BYTES
+                and (batch := self._next(number))
+            ):
+                in_hand.append(batch)
                 # Plain tuples: a class name with each of a thousand files would double the message.
                 worker.send(list(map(tuple, batch.files)))
         for worker in ready(self._workers, timeout_s):
@@ -256,7 +264,7 @@ class Intake:
     # --- results -------------------------------------------------------------------------------
 
     def _take(self, batch: _Batch, answer: BatchRead) -> None:
-        files, window, _ = batch
+        files, window, *_ = batch
         if window is not None:
             window.read(answer.plain)
             if answer.special:
@@ -360,27 +368,16 @@ def _order(item: ToRead) -> tuple[bytes, bytes, bytes]:
     return (extension if dot and stem else b"", item.name, item.directory)
 
 
-def _likeness(item: ToRead) -> int:
-    """Equal for files that may have the same bytes: of one size; large ones, of which parts may be the same,
-    of one name. So are very small ones: they save nothing, and a million of one size are to be shared out.
-    """
-    by_size = _TINY <= item.size <= WHOLE_MAX
-    return crc32(item.size.to_bytes(8, "little") if by_size else item.name)
-
-
-def _batches(files: Sequence[ToRead], window: Window | None, workers: int) -> Iterator[_Batch]:
-    """Files in storing order, cut into what one message carries, for each of so many workers."""
-    shares: list[list[ToRead]] = [[] for _ in range(workers)]
-    for item in sorted(files, key=_order):
-        shares[_likeness(item) % workers if workers > 1 else 0].append(item)
+def _batches(shares: Sequence[Sequence[ToRead]], window: Window | None) -> Iterator[_Batch]:
+    """Files in storing order, of each worker in turn, cut into what one message carries."""
     for number, share in enumerate(shares):
         batch: list[ToRead] = []
         size = 0
         for item in share:
             if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-                yield _Batch(batch, window, number)
+                yield _Batch(batch, window, number, size)
                 batch, size = [], 0
             batch.append(item)
             size += item.size
         if batch:
-            yield _Batch(batch, window, number)
+            yield _Batch(batch, window, number, size)

@@ -13,12 +13,12 @@ read before it was staged and the journal's row of it is made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.staged_children import TreeRow, completed, merged, pieces
+from snapfs.catalog.staged_children import TreeRow, completed
 from snapfs.model.toread import ToRead
 
 KEPT_ATTR = 1 << 40
@@ -110,6 +110,13 @@ class DirRow(NamedTuple):
     low: int | None
     high: int | None
     fingerprint: int | None
+    known: bytes | None = None
+    """the digest that the head has of it"""
+
+    @property
+    def key(self) -> int:
+        """What children name as their parent."""
+        return self.inode if self.inode > 0 else -self.seq
 
 
 class Stage:
@@ -355,40 +362,38 @@ class Stage:
         """Staged directories, children before parents, from place ``after`` in that order on."""
         return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS, {"after": after})))
 
-    def head_digest(self, directory: DirRow) -> bytes | None:
-        """What the head has as the digest of a directory; None if it has no such directory, or none of it."""
-        if directory.inode <= 0:
-            return None
-        found: bytes | None = self.catalog.value(sql.TREE_DIGEST_HEAD, {"inode": directory.inode})
-        return found
+    def children(self, directory: DirRow, made: Mapping[int, bytes]) -> Iterator[TreeRow]:
+        """Children of a directory of a first snapshot, by name: rows of ``blocks.treedigest`` + seq.
 
-    def children(
-        self,
-        directory: DirRow,
-        made: Mapping[int, bytes],
-        see: Callable[[list[TreeRow]], None] | None = None,
-    ) -> Iterator[TreeRow]:
-        """Children of a directory as they will be, by name: rows of ``blocks.treedigest`` + seq.
-
-        ``made`` are tree digests of staged directories, by seq, that are not in the table yet. ``see``
-        is shown the children that the head has, as they go by.
+        ``made`` are tree digests of staged directories, by seq, that are not in the table yet.
         """
-        db = self.catalog
-        if self.first:
-            between = {"low": directory.low, "high": directory.high}
-            return completed(db.execute(sql.STAGE_CHILDREN, between), made)
-        parent = {"parent": directory.inode if directory.inode > 0 else -directory.seq}
-        moved = completed(db.execute(sql.STAGE_CHILDREN_MOVED, parent), made)
+        between = {"low": directory.low, "high": directory.high}
+        return completed(self.catalog.execute(sql.STAGE_CHILDREN, between), made)
+
+    def head_children(self, directory: DirRow) -> Iterator[TreeRow]:
+        """Children of a directory as the head has them, as `children` gives them."""
+        return self.catalog.execute(sql.TREE_CHILDREN_HEAD, {"parent": directory.inode})
+
+    def changed_children(
+        self, directory: DirRow, made: Mapping[int, bytes]
+    ) -> tuple[Iterator[TreeRow], Iterator[TreeRow]]:
+        """Children of a directory that stay, and those that are staged: `staged_children.beside` puts
+        the second in place of the first.
+        """
+        parent = {"parent": directory.key}
+        staged = completed(self.catalog.execute(sql.STAGE_CHILDREN_MOVED, parent), made)
         if directory.inode <= 0:
-            return (row for row in moved if row[1] is not None)
+            return iter(()), staged
+        if self.has_links:
+            return self.catalog.execute(sql.STAGE_CHILDREN_KEPT, parent), staged
+        return self.head_children(directory), staged
+
+    @property
+    def has_links(self) -> bool:
+        """Whether a file with several names is staged: it may change in directories that are not."""
         if self._has_links is None:
-            self._has_links = db.value(sql.STAGE_HAS_LINKS) is not None
-        if self._has_links:
-            if see is not None:
-                for rows in pieces(db.execute(sql.TREE_CHILDREN_HEAD, parent)):
-                    see(rows)
-            return merged(pieces(db.execute(sql.STAGE_CHILDREN_KEPT, parent)), moved)
-        return merged(pieces(db.execute(sql.TREE_CHILDREN_HEAD, parent), see), moved)
+            self._has_links = self.catalog.value(sql.STAGE_HAS_LINKS) is not None
+        return self._has_links
 
     def put_tree_digests(self, rows: list[tuple[bytes, int | None, int]]) -> None:
         """``(tree digest, fingerprint, seq)`` of directories."""

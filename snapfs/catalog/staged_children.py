@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
 from typing import Any
 
 from snapfs.model.kinds import Kind
@@ -26,32 +25,26 @@ def completed(rows: Iterable[TreeRow], made: Mapping[int, bytes]) -> Iterator[Tr
             yield row
 
 
-def pieces(
-    rows: sqlite3.Cursor, see: Callable[[list[TreeRow]], None] | None = None
-) -> Iterator[list[TreeRow]]:
-    """Rows some at a time, each shown to ``see`` before."""
-    while piece := rows.fetchmany(_AT_ONCE):
-        if see is not None:
-            see(piece)
+def pieces(rows: Iterator[TreeRow]) -> Iterator[list[TreeRow]]:
+    """Rows some at a time."""
+    while piece := list(islice(rows, _AT_ONCE)):
         yield piece
 
 
-def merged(kept: Iterable[list[TreeRow]], staged: Iterator[TreeRow]) -> Iterator[TreeRow]:
-    """Merge what the head has in a directory with what is staged of it, both by name."""
+def beside(
+    kept: Iterator[TreeRow], staged: Iterator[TreeRow]
+) -> Iterator[tuple[list[TreeRow], list[TreeRow]]]:
+    """What the head has in a directory, piece by piece, and what is staged of it up to the last name of
+    the piece, both by name. A staged row without a kind takes its name away.
+    """
     new = next(staged, None)
-    for rows in kept:
+    for rows in pieces(kept):
         last = rows[-1][0]
-        if new is not None and new[0] <= last:
-            by_name = {row[0]: row for row in rows}
-            while new is not None and new[0] <= last:
-                if new[1] is not None:
-                    by_name[new[0]] = new
-                else:
-                    by_name.pop(new[0], None)
-                new = next(staged, None)
-            rows = sorted(by_name.values(), key=itemgetter(0))
-        yield from rows
-    while new is not None:
-        if new[1] is not None:
-            yield new
-        new = next(staged, None)
+        between: list[TreeRow] = []
+        while new is not None and new[0] <= last:
+            between.append(new)
+            new = next(staged, None)
+        yield rows, between
+    if new is not None:
+        for rows in pieces(chain((new,), staged)):
+            yield [], rows

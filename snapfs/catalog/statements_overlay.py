@@ -133,7 +133,6 @@ TREE: dict[str, Any] = {
     "STAGE_CHILDREN_MOVED": _staged_child.where(s.c.parent == p("parent")).order_by(s.c.name),
     "STAGE_HAS_LINKS": select(1).select_from(s).where(linked).limit(1),
     "TREE_CHILDREN_HEAD": tree_child().order_by(dirent.c.name),
-    "TREE_DIGEST_HEAD": select(inode.c.tree_digest).where(inode.c.id == p("inode")),
 }
 
 # --- the stage as an overlay over the head (`tree.state.StagedState`) -------------------------------

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from snapfs.catalog import stage_schema
+from snapfs.catalog.schema import inode
 from snapfs.catalog.stage_schema import (
     lost,
     scan_path,
@@ -249,7 +250,10 @@ FILL: dict[str, Any] = {
     "STAGE_OWNERS": union(
         select(literal("uid"), stage_attr.c.uid), select(literal("gid"), stage_attr.c.gid)
     ),
-    "STAGE_DIRS": select(s.c.seq, s.c.inode, s.c.post, s.c.low, s.c.high, s.c.fingerprint)
+    "STAGE_DIRS": select(
+        s.c.seq, s.c.inode, s.c.post, s.c.low, s.c.high, s.c.fingerprint, inode.c.tree_digest
+    )
+    .select_from(s.outerjoin(inode, inode.c.id == s.c.inode))
     .where(and_(s.c.kind == DIR, s.c.post > p("after")))
     .order_by(s.c.post),
     "STAGE_TO_READ": select(
