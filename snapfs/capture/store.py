@@ -145,9 +145,12 @@ class Intake:
 
     def read_all(self) -> None:
         """The walk is over: read all that is left, and have the packs finished."""
-        if len(self._windows):
-            window = self._windows.close()
-            self._give(window.files, window)
+        while (window := self._windows.rest()) is not None or self._windows.full():
+            if window is None:
+                self._turn(None)
+            else:
+                self._give(window.files, window)
+            self._stage_windows()
         after = 0
         while files := self._stage.to_read(after=after, most=WINDOW_FILES):
             after = files[-1].seq
@@ -168,7 +171,7 @@ class Intake:
             self._turn(None)
         close_all(self._workers)
         self._workers = []
-        self._stored.close()
+        self._close()
 
     def _give(self, files: Sequence[ToRead], window: Window | None) -> None:
         small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
@@ -259,6 +262,10 @@ class Intake:
         self._workers = []
         if self._own_sink is not None:
             self._own_sink.abandon()
+        self._close()
+
+    def _close(self) -> None:
+        self._windows.close()
         self._stored.close()
 
     # --- results -------------------------------------------------------------------------------

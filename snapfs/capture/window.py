@@ -6,12 +6,14 @@ again, which halves what a new file costs the parent.
 
 from __future__ import annotations
 
+import marshal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from snapfs.catalog.commit import FILE_TYPES
 from snapfs.model.toread import ToRead
+from snapfs.storage.scratch import Place, ScratchFile
 from snapfs.stream.columns import encode_columns
 from snapfs.stream.record import ROWS_PER_PIECE
 
@@ -71,8 +73,21 @@ class Window:
             yield rows, encode_columns(FILE_TYPES, columns)
 
 
+class _Piece(NamedTuple):
+    """Files of a walk that came together."""
+
+    rows: list[StagedFile]
+    directories: dict[int, bytes]
+    """path of each directory that they are in"""
+    last: int
+    """the last row of the walk that came with them"""
+
+
 class Windows:
-    """Collects the files of a walk into windows, as many as may be under way at a time."""
+    """Collects the files of a walk into windows, as many as may be under way at a time.
+
+    A walk that goes ahead of the reading is not held up: what it finds waits in a file.
+    """
 
     def __init__(self, sizes: Sequence[int], most: int) -> None:
         """``sizes``: files of the first, second, ... window, the last for all after."""
@@ -80,8 +95,10 @@ class Windows:
         self._most = most
         self._open = Window()
         self._closed: deque[Window] = deque()
+        self._waiting: deque[Place] = deque()
+        self._file = ScratchFile()
         self._directory: tuple[int, bytes] = (0, b"")
-        self._last = self._read_to = 0
+        self._read_to = 0
         self._first_left: int | None = None
 
     def offer(
@@ -89,49 +106,68 @@ class Windows:
     ) -> tuple[list[StagedFile], Window | None]:
         """Take rows of the walk. ``paths`` are (key, path) of directories that came with them.
 
-        Returns what was not taken (files with several names; all while too much is under way) and
-        a window that is full.
+        Returns those that are not taken (files with several names), and a window to be read now. Raises
+        StorageFullError.
         """
         where = dict(paths)
         where.setdefault(*self._directory)
         # The next rows may go on in the directory where these end.
-        self._last = rows[-1][_SEQ]
-        last = rows[-1][_PARENT]
-        self._directory = (last, where[last])
-        window = self._open
-        if len(self._closed) >= self._most:
-            left = list(rows)
-        else:
-            left = []
-            for row in rows:
-                if row[_NLINK] > 1:
-                    left.append(row)
-                else:
-                    window.add(row, where[row[_PARENT]])
+        parent = rows[-1][_PARENT]
+        self._directory = (parent, where[parent])
+        mine = [row for row in rows if row[_NLINK] <= 1]
+        left = [row for row in rows if row[_NLINK] > 1]
         if left and self._first_left is None:
             self._first_left = left[0][_SEQ]
-        if len(window) < self._sizes[0]:
-            return left, None
-        if len(self._sizes) > 1:
-            self._sizes.pop(0)
-        return left, self.close()
+        piece = _Piece(mine, where, rows[-1][_SEQ])
+        if self._waiting or self.full():
+            self._waiting.append(self._file.append(marshal.dumps(tuple(piece))))
+        else:
+            self._add(piece)
+        return left, self._next(self._sizes[0])
 
-    def __len__(self) -> int:
-        """How many files the open window has."""
-        return len(self._open)
+    def full(self) -> bool:
+        """Whether no window can be given before another is read."""
+        self._forget_read()
+        return len(self._closed) >= self._most
 
-    def close(self) -> Window:
-        """The open window as it is; a new one is begun."""
-        window, self._open = self._open, Window()
-        window.last = self._last
-        self._closed.append(window)
-        return window
+    def rest(self) -> Window | None:
+        """The walk is over: the next window, None if it was the last or `full`."""
+        return self._next(1)
+
+    def close(self) -> None:
+        """Forget what waits."""
+        self._file.close()
 
     def read_to(self) -> int:
         """Up to this row all files are read."""
-        closed = self._closed
-        while closed and not len(closed[0]):
-            self._read_to = closed.popleft().last
+        self._forget_read()
         if self._first_left is None:
             return self._read_to
         return min(self._read_to, self._first_left - 1)
+
+    def _add(self, piece: _Piece) -> None:
+        window, directories = self._open, piece.directories
+        for row in piece.rows:
+            window.add(row, directories[row[_PARENT]])
+        window.last = piece.last
+
+    def _next(self, least: int) -> Window | None:
+        """The open window, if it has so many files and may be under way."""
+        if self.full():
+            return None
+        window = self._open
+        while self._waiting and len(window) < self._sizes[0]:
+            piece = marshal.loads(self._file.read(self._waiting.popleft()))
+            self._add(_Piece._make(piece))
+        if len(window) < least:
+            return None
+        if len(self._sizes) > 1:
+            self._sizes.pop(0)
+        self._open = Window()
+        self._closed.append(window)
+        return window
+
+    def _forget_read(self) -> None:
+        closed = self._closed
+        while closed and not len(closed[0]):
+            self._read_to = closed.popleft().last

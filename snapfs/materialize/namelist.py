@@ -5,14 +5,11 @@ A name is gone through in order of bytes or in the order in which it was put in,
 
 from __future__ import annotations
 
-import errno
 import heapq
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import IO
 
-from snapfs.errors import StorageFullError
+from snapfs.storage.scratch import Place, ScratchFile
 
 HELD = 32_768
 """Names that are held; a list is written out when it has more."""
@@ -24,45 +21,20 @@ class NameFile:
     """Lists of names, written once and read piece by piece. The file goes with this object."""
 
     def __init__(self) -> None:
-        self._file: IO[bytes] | None = None
+        self._file = ScratchFile()
 
-    def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def write(self, names: list[bytes]) -> list[tuple[int, int]]:
-        """Keep a list; where its pieces are (offset and length). Raises StorageFullError."""
-        try:
-            return self._write(names)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise
-            place = tempfile.gettempdir()
-            raise StorageFullError(
-                f"no space left in the temporary directory {place}", subject=place,
-                hint="TMPDIR names another",
-            ) from error  # fmt: skip
-
-    def _write(self, names: list[bytes]) -> list[tuple[int, int]]:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile(prefix="snapfs-")  # noqa: SIM115
-        pieces = []
-        at = self._file.seek(0, 2)
-        for start in range(0, len(names), _CHUNK):
+    def write(self, names: list[bytes]) -> list[Place]:
+        """Keep a list; where its pieces are. Raises StorageFullError."""
+        return [
             # Whatever a name holds, no NUL is in it.
-            data = b"\0".join(names[start : start + _CHUNK])
-            self._file.write(data)
-            pieces.append((at, len(data)))
-            at += len(data)
-        self._file.flush()
-        return pieces
+            self._file.append(b"\0".join(names[start : start + _CHUNK]))
+            for start in range(0, len(names), _CHUNK)
+        ]
 
-    def read(self, pieces: Iterable[tuple[int, int]]) -> Iterator[bytes]:
+    def read(self, pieces: Iterable[Place]) -> Iterator[bytes]:
         """The names of a list, in its order."""
-        assert self._file is not None
-        for offset, length in pieces:
-            self._file.seek(offset)
-            yield from self._file.read(length).split(b"\0")
+        for place in pieces:
+            yield from self._file.read(place).split(b"\0")
 
 
 class NameList:
@@ -70,7 +42,7 @@ class NameList:
 
     def __init__(self, names: Iterable[bytes] = ()) -> None:
         self._held: list[bytes] = []
-        self._pieces: list[tuple[int, int]] = []
+        self._pieces: list[Place] = []
         self._file = NameFile()
         for name in names:
             self.append(name)
@@ -94,7 +66,7 @@ class SortedNames:
     def __init__(self, names: Iterable[bytes]) -> None:
         rest = iter(names)
         self._only = sorted(islice(rest, HELD))
-        self._runs: list[list[tuple[int, int]]] = []
+        self._runs: list[list[Place]] = []
         self._file = NameFile()
         run = sorted(islice(rest, HELD)) if len(self._only) == HELD else []
         if run:

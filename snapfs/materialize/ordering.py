@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import heapq
 import pickle
-import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
-from typing import IO
 
 from snapfs.materialize.filewriter import FileJob
+from snapfs.storage.scratch import Place, ScratchFile
 
 _FIRST_WINDOWS = (8192, 16_384, 32_768)
 """As those of a first snapshot: its segments are decoded once, and the processes soon have something to do."""
@@ -38,8 +37,8 @@ class SegmentOrder:
 
     def __init__(self) -> None:
         self._jobs: list[FileJob] = []
-        self._spool: IO[bytes] | None = None
-        self._runs: list[list[int]] = []
+        self._spool = ScratchFile()
+        self._runs: list[list[Place]] = []
         self._windows = chain(_FIRST_WINDOWS, repeat(_WINDOW_FILES))
         self._most = next(self._windows)
 
@@ -66,31 +65,25 @@ class SegmentOrder:
         """All that is left, what was put aside as well."""
         jobs = sorted(self._jobs, key=_place_key)
         self._jobs = []
-        runs = [self._read_run(offsets) for offsets in self._runs]
+        runs = [self._read_run(places) for places in self._runs]
         self._runs = []
         yield from _groups(heapq.merge(jobs, *runs, key=_place_key) if runs else jobs)
 
     def close(self) -> None:
         """Forget everything."""
-        if self._spool is not None:
-            self._spool.close()
+        self._spool.close()
 
     def _put_aside(self, jobs: list[FileJob]) -> None:
-        if self._spool is None:
-            self._spool = tempfile.TemporaryFile(prefix="snapfs-")  # noqa: SIM115 - see close
-        offsets = []
+        places = []
         for at in range(0, len(jobs), _CHUNK):
-            offsets.append(self._spool.tell())
             chunk = [tuple(job) for job in jobs[at : at + _CHUNK]]
-            pickle.dump(chunk, self._spool, protocol=5)
-        self._runs.append(offsets)
+            places.append(self._spool.append(pickle.dumps(chunk, protocol=5)))
+        self._runs.append(places)
 
-    def _read_run(self, offsets: list[int]) -> Iterator[FileJob]:
-        assert self._spool is not None
-        for offset in offsets:
-            self._spool.seek(offset)
+    def _read_run(self, places: list[Place]) -> Iterator[FileJob]:
+        for place in places:
             # Our own private file, which has no name.
-            yield from map(FileJob._make, pickle.load(self._spool))
+            yield from map(FileJob._make, pickle.loads(self._spool.read(place)))
 
 
 def _groups(jobs: Iterable[FileJob]) -> Iterator[list[FileJob]]:

@@ -67,7 +67,7 @@ def built() -> Iterator[tuple[Path, bytes]]:
 
 @pytest.mark.parametrize(
     ("windows", "under_way", "rows"),
-    [((5,), 100, 1), ((16, 64, 256), 2, 32), ((10,), 1, 8), ((1,), 0, 3), ((10_000,), 3, 8192)],
+    [((5,), 100, 1), ((16, 64, 256), 2, 32), ((10,), 1, 8), ((1,), 1, 3), ((10_000,), 3, 8192)],
 )
 def test_same_snapshot(
     windows: tuple[int, ...],
@@ -143,12 +143,11 @@ def test_what_happens_between_walk_and_reading(
     snapfs("verify", "--data")
 
 
-def test_what_does_not_fit_is_given_back() -> None:
-    """Files with several names, and all while too much is under way."""
+def row(seq: int, nlink: int = 1) -> tuple[object, ...]:
+    return (seq, -1, -1, b"f%d" % seq, -seq, 1, 3, 0, 0, 0, 0, 0, 1, seq, nlink)
 
-    def row(seq: int, nlink: int = 1) -> tuple[object, ...]:
-        return (seq, -1, -1, b"f%d" % seq, -seq, 1, 3, 0, 0, 0, 0, 0, 1, seq, nlink)
 
+def test_files_with_several_names_are_given_back() -> None:
     windows = Windows((2, 3), 2)
     left, window = windows.offer([row(2), row(3, nlink=2)], [(-1, b"d")])
     assert (left, window) == ([row(3, nlink=2)], None)
@@ -160,7 +159,6 @@ def test_what_does_not_fit_is_given_back() -> None:
     assert windows.read_to() == 0
     _, second = windows.offer([row(5), row(6), row(7)], [])
     assert second is not None
-    assert windows.offer([row(8)], []) == ([row(8)], None)
     second.read([(b"x" * 32, seq) for seq in (6, 5, 7)])
     assert windows.read_to() == 0, "the first is not read yet"
     first.read([(None, 2), (b"y" * 32, 4)])
@@ -172,12 +170,37 @@ def test_what_does_not_fit_is_given_back() -> None:
     assert [found[9] for found in rows] == [None, b"y" * 32]
 
 
+def test_what_comes_while_too_much_is_under_way_waits_in_order() -> None:
+    windows = Windows((2,), 1)
+    _, first = windows.offer([row(2), row(3)], [(-1, b"d")])
+    assert first is not None
+    assert windows.offer([row(4)], []) == ([], None)
+    other = (5, -9, -9, b"g", -5, 1, 3, -1, 999_999_999, 0, 2**40, 0, 1, 2**62, 1)
+    assert windows.offer([other, row(6)], [(-9, b"e")]) == ([], None), "6 is in d again"
+    assert windows.full()
+    assert windows.rest() is None
+    first.read([(None, 2), (None, 3)])
+    assert not windows.full()
+    assert windows.read_to() == 3
+    second = windows.rest()
+    assert second is not None
+    found = [(item.seq, item.directory, item.name) for item in second.files]
+    assert found == [(4, b"d", b"f4"), (5, b"e", b"g"), (6, b"d", b"f6")]
+    assert windows.rest() is None
+    assert windows.read_to() == 3
+    second.read([(None, 4), (None, 5), (None, 6)])
+    assert windows.read_to() == 6
+    ((rows, _),) = second.pieces()
+    assert rows[1] == (*other[:9], None, *other[9:])
+    assert windows.rest() is None
+    assert not windows.full()
+
+
 def test_copies_are_stored_once_whoever_reads_them(
     monkeypatch: pytest.MonkeyPatch, workspace: Path, tree: Path
 ) -> None:
     """Two workers read, and neither knows what the other has stored."""
     small(monkeypatch, (20,), 3, 10)
-    monkeypatch.setattr(store, "QUEUED", 1000)  # nobody takes over what is another's
     for copy in range(4):
         folder = tree / f"copy-{copy}"
         folder.mkdir()

@@ -78,15 +78,12 @@ def as_snapfs_error(error: Exception) -> SnapfsError:
 
 def _where_it_is_full(error: StorageFullError) -> StorageFullError:
     """SQLite does not say which of its files is meant, and sorts in temporary ones."""
-    from tempfile import gettempdir
+    from snapfs.storage.scratch import temporary_full
 
-    temporary = gettempdir()
-    if not os.path.isabs(error.subject) or _room(temporary) or not _room(error.subject):
+    temporary = temporary_full()
+    if not os.path.isabs(error.subject) or _room(temporary.subject) or not _room(error.subject):
         return error
-    return StorageFullError(
-        f"no space left in the temporary directory {temporary}", subject=temporary,
-        hint="TMPDIR names another",
-    )  # fmt: skip
+    return temporary
 
 
 def _room(path: str) -> bool:
