@@ -24,8 +24,8 @@ def nest(top: Path, depth: int) -> None:
         os.close(os.open(b"end", os.O_CREAT, dir_fd=stack.fd))
 
 
-def test_ten_thousand_levels_down_and_up(workspace: Path) -> None:
-    depth = 10_000
+def test_thousands_of_levels_down_and_up(workspace: Path) -> None:
+    depth = 4_000
     before = open_count()
     nest(workspace, depth)
     with DirStack(open_top(os.fsencode(workspace))) as stack:
@@ -39,7 +39,7 @@ def test_ten_thousand_levels_down_and_up(workspace: Path) -> None:
                 most = max(most, open_count())
         assert os.listdir(stack.fd) == ["end"]
         assert stack.depth == depth
-        assert len(stack.path()) > 20_000
+        assert len(stack.path()) > 10_000  # PATH_MAX is 4096
         while stack.depth:
             fd = stack.pop()
             assert os.fstat(fd).st_ino == inodes[stack.depth]
