@@ -92,6 +92,8 @@ class FileRead(NamedTuple):
     fresh: tuple[int, int, int] | None
     errno: int
     what: str
+    replaced: bool = False
+    """whether another file stands under the name than the scan saw"""
 
 
 class BatchRead(NamedTuple):
@@ -255,6 +257,7 @@ class FileReader:
                 None if quiet and total == item.size else (total, now[1], now[2]),
                 0,
                 "",
+                not same_inode,
             )
         except OSError as error:
             gone = fd < 0 and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)

@@ -151,6 +151,17 @@ class Intake:
             else:
                 self._give(window.files, window)
             self._stage_windows()
+        self._read_staged()
+        while self._stage.heirs():
+            self._read_staged()
+        if self._own_reader is not None:
+            self._add_packs(self._own_reader.flush())
+        for worker in self._workers:
+            worker.send(None)
+            self._in_hand[id(worker)].append(_NOTHING)
+
+    def _read_staged(self) -> None:
+        """Read what is staged to be read, and wait for everything under way."""
         after = 0
         while files := self._stage.to_read(after=after, most=WINDOW_FILES):
             after = files[-1].seq
@@ -159,11 +170,6 @@ class Intake:
             self._turn(None)
             self._stage_windows()
         self._stage_windows()
-        if self._own_reader is not None:
-            self._add_packs(self._own_reader.flush())
-        for worker in self._workers:
-            worker.send(None)
-            self._in_hand[id(worker)].append(_NOTHING)
 
     def finish(self) -> None:
         """Wait for the packs."""
@@ -306,6 +312,7 @@ class Intake:
         full: list[ReadResult] = []
         contents: dict[bytes, tuple[bytes, int, bytes]] = {}
         vanished: list[int] = []
+        replaced: list[int] = []
         for number, result in special:
             item = files[number]
             if result.outcome == Outcome.VANISHED:
@@ -314,10 +321,14 @@ class Intake:
             if result.extents is not None and result.digest is not None:
                 contents[result.digest] = (result.digest, result.size, result.extents)
             full.append(self._full(item, result))
+            if result.replaced and item.nlink > 1:
+                replaced.append(item.seq)
         if contents:
             self._stage.put_contents(contents.values())
         if full:
             self._stage.put_results(full)
+        if replaced:
+            self._stage.put_replaced(replaced)
         if vanished:
             self._stage.drop_vanished(vanished)
 

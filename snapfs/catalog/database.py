@@ -26,6 +26,7 @@ from snapfs.errors import (
     SnapfsError,
     StorageFullError,
 )
+from snapfs.storage.path import absolute
 from snapfs.storage.room import free_bytes
 
 BUSY_TIMEOUT_S = 120.0
@@ -181,7 +182,7 @@ class Catalog:
 
     def _connect(self, mode: str) -> sqlite3.Connection:
         quoted = "".join(
-            chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in os.path.abspath(self.path)
+            chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in absolute(self.path)
         )
         db = sqlite3.connect(
             f"file:{quoted}?mode={mode}",

@@ -8,7 +8,7 @@ negative: ``-seq`` of the row that brings the inode.
 ``stage.nodes``: 0 nothing of the inode changes, 1 a change (its old value goes into a diff row),
 2 bookkeeping only, 3 the inode is gone. ``stage.names`` 1: the directory entry changes.
 ``stage.need``: 1 bytes and attributes are to be read, 2 they were, 3 the file vanished before, 4 it was
-read before it was staged and the journal's row of it is made.
+read before it was staged and the journal's row of it is made, 5 it was read, but is not the one of the scan.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ class Stage:
         self._new_attrs: list[tuple[Any, ...]] = []
         self._problems = 0
         self._unsure = False
+        self._left = False
         self._has_links: bool | None = None
         catalog.stage_tables()
 
@@ -249,6 +250,31 @@ class Stage:
         with self.catalog.scratch() as db:
             db.executemany(sql.STAGE_PUT_CONTENT, rows)
 
+    def put_replaced(self, seqs: list[int]) -> None:
+        """These names of files with several were another file when they were read."""
+        self._left = True
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_REPLACED, [(seq,) for seq in seqs])
+
+    def heirs(self) -> bool:
+        """Have files whose first name was gone or replaced read through another of their names; whether
+        there are any (`to_read` gives them).
+        """
+        if not self._left:
+            return False
+        self._left = False
+        with self.catalog.scratch() as db:
+            found = db.execute(sql.LINK_HEIRS).fetchall()
+            for seq, inode, ino, dev, heir in found:
+                db.execute(sql.LINK_INHERIT, {"row": heir})
+                if inode < 0:
+                    links = {"links_ino": ino, "links_dev": dev, "old": inode, "new": -heir}
+                    db.execute(sql.LINK_FOLLOW, links)
+                db.execute(sql.LINK_GONE, {"row": seq})
+                db.execute(sql.LINK_APART, {"row": seq})
+            db.execute(sql.LINK_ALONE)
+        return bool(found)
+
     def finish_reading(self) -> None:
         """Take out what vanished; directories with a child that is not certain are not either."""
         with self.catalog.scratch() as db:
@@ -277,7 +303,7 @@ class Stage:
 
     def drop_vanished(self, seqs: list[int]) -> None:
         """Forget rows of files that were gone before they could be read."""
-        self._unsure = True
+        self._unsure = self._left = True
         with self.catalog.scratch() as db:
             db.executemany(sql.STAGE_SET_VANISHED, [(seq,) for seq in seqs])
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    literal_column,
     null,
     or_,
     select,
@@ -126,6 +127,7 @@ def _keep_unread() -> Any:
 
 
 _parent = stage.alias("parent_row")
+_LEFT: list[Any] = [literal_column("3"), literal_column("5")]
 
 _current_by_name = (
     select(dirent.c.inode_id)
@@ -332,6 +334,40 @@ SETTLE: dict[str, Any] = {
         attr=null(),
         content=select(inode.c.content_id).where(inode.c.id == s.c.inode).scalar_subquery(),
     ),
+    # The first name of a file was gone (need 3) when it was to be read, or was another file (need 5): the next
+    # of its other names speaks for them.
+    "LINK_HEIRS": select(s.c.seq, s.c.inode, s.c.ino, s.c.dev, func.min(other.c.seq).label("heir"))
+    .select_from(
+        s.join(
+            other,
+            and_(
+                other.c.ino == s.c.ino,
+                other.c.dev == s.c.dev,
+                other.c.nlink > 1,
+                other.c.kind != DIR,
+                other.c.inode == s.c.inode,
+                other.c.nodes == 0,
+            ),
+        )
+    )
+    .where(and_(s.c.need.in_(_LEFT), s.c.nodes == 1))
+    .group_by(s.c.seq),
+    "LINK_INHERIT": update(s).where(s.c.seq == p("row")).values(nodes=1, need=1),
+    "LINK_FOLLOW": update(s)
+    .where(
+        and_(
+            s.c.ino == p("links_ino"),
+            s.c.dev == p("links_dev"),
+            linked,
+            s.c.inode == p("old"),
+        )
+    )
+    .values(inode=p("new")),
+    "LINK_GONE": update(s).where(and_(s.c.seq == p("row"), s.c.need == 3)).values(nodes=0),
+    "LINK_APART": update(s)
+    .where(and_(s.c.seq == p("row"), s.c.need == 5))
+    .values(inode=-s.c.seq, names=1, need=2, nlink=1),
+    "LINK_ALONE": update(s).where(s.c.need == 5).values(need=2),
     "LOST_NAMES": insert(s).from_select(
         ["seq", "parent", "name", "names", "nodes", "by_name", "by_kind", "need"],
         select(

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from snapfs.catalog import stage_schema
-from snapfs.catalog.schema import inode
+from snapfs.catalog.schema import dirent, inode
 from snapfs.catalog.stage_schema import (
     lost,
     scan_path,
@@ -103,6 +103,25 @@ _read_values = (
     "state",
     "ctime_s",
     "ctime_nsec",
+)
+
+# A name of the head that the scan saw no change of: it was seen before the file changed.
+_named_elsewhere = exists(
+    select(1).where(
+        and_(
+            dirent.c.inode_id == s.c.inode,
+            ~exists(
+                select(1).where(
+                    and_(lost.c.parent == dirent.c.parent_id, lost.c.name == dirent.c.name)
+                )
+            ),
+            ~exists(
+                select(1).where(
+                    and_(other.c.parent == dirent.c.parent_id, other.c.name == dirent.c.name)
+                )
+            ),
+        )
+    )
 )
 
 FILL: dict[str, Any] = {
@@ -195,6 +214,7 @@ FILL: dict[str, Any] = {
     "STAGE_SET_DIGEST": update(s)
     .where(s.c.seq == p("row"))
     .values(tree_digest=p("new_digest"), fingerprint=p("new_fingerprint")),
+    "STAGE_SET_REPLACED": update(s).where(s.c.seq == p("row")).values(need=5),
     "STAGE_SET_VANISHED": update(s).where(s.c.seq == p("row")).values(need=3, kind=null()),
     # A file that vanished before it was read: its inode goes, and its name if the head had it.
     "VANISHED_INODES": insert(s).from_select(
@@ -205,7 +225,7 @@ FILL: dict[str, Any] = {
             literal(0),
             literal(3),
             literal(0),
-        ).where(and_(s.c.need == 3, s.c.inode > 0)),
+        ).where(and_(s.c.need == 3, s.c.nodes == 1, s.c.inode > 0, ~_named_elsewhere)),
     ),
     "VANISHED_NAMES": update(s)
     .where(s.c.need == 3)

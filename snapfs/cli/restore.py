@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,6 +35,7 @@ from snapfs.restore import (
     plan_restore,
     restore,
 )
+from snapfs.storage.path import absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ def _options(
     return RestoreOptions(
         paths=tuple(dict.fromkeys(paths)),
         keep_paths=len(set(paths)) > 1,
-        to=None if to is None else os.path.abspath(invocation.environment.expand_home(to)),
+        to=None if to is None else absolute(invocation.environment.expand_home(to)),
         in_place=arguments.in_place,
         delete=arguments.delete,
         overwrite=Overwrite[arguments.overwrite.replace("-", "_").upper()]

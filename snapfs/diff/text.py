@@ -57,8 +57,16 @@ def _file(entry: Entry | None) -> Entry | None:
 
 
 def _shown(path: bytes) -> bytes:
-    """A path for a header line: nothing in it may drive a terminal or end the line."""
-    return quote(path).encode("utf-8", "surrogateescape")
+    """A path for a header line: nothing in it may drive a terminal or end the line, and patch reads it."""
+    if quote(path) == os.fsdecode(path):
+        return path
+    shown = [
+        b"\\" + bytes((byte,)) if byte in b'"\\'
+        else bytes((byte,)) if 0x20 <= byte < 0x7F
+        else b"\\%03o" % byte
+        for byte in path
+    ]  # fmt: skip
+    return b'"' + b"".join(shown) + b'"'
 
 
 def _bytes(repository: Repository, side: Side, path: bytes, entry: Entry | None) -> bytes | None:

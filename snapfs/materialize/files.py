@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterable
 
 from snapfs.materialize.dirtable import DirCache
@@ -112,7 +111,7 @@ class Files:
         large.fill(self._dispatcher, map(_plain, found))
 
     def _lost(self, item: _Pending) -> None:
-        self._fail(item, errno.EIO, "damaged: the repository has lost its bytes")
+        self._fail(item, 0, "damaged: the repository has lost its bytes")
 
     def _fail(self, item: _Pending, number: int, what: str) -> None:
         directory, how, entry = item

@@ -247,7 +247,7 @@ class FileWriter:
             if isinstance(error, FileExistsError):
                 text = "another name stands for the same file here"
             return Trouble(directory, name, error.errno or 0, text, True, replaces)
-        return Trouble(directory, name, errno.EIO, f"damaged: {error}", True, replaces)
+        return Trouble(directory, name, 0, f"damaged: {error}", True, replaces)
 
 
 def storage_full(target: bytes) -> StorageFullError:

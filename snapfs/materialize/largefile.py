@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Iterable, Iterator
 
@@ -81,7 +80,7 @@ class LargeFile:
             if self._trouble is not None:
                 break
         if at != job.size and self._trouble is None:
-            self._fail(errno.EIO, "damaged: the repository has lost some of its bytes")
+            self._fail(0, "damaged: the repository has lost some of its bytes")
         self._piece_done()
 
     def abandon(self) -> None:

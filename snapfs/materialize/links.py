@@ -6,7 +6,6 @@ are linked to each other exactly where they are in the snapshot.
 
 from __future__ import annotations
 
-import errno
 import os
 from array import array
 from typing import NamedTuple
@@ -79,7 +78,7 @@ class Links:
             name = bytes(self._names[self._ends[index] : self._ends[index + 1]])
             leader = self._leaders[inode]
             if (leader.directory, leader.name) in self._run.failed:
-                self._fail(index, directory, name, errno.EIO, "the file it is linked to is lost")
+                self._fail(index, directory, name, 0, "the file it is linked to is lost")
                 continue
             try:
                 self._link(leader, directory, name, replaces=bool(self._replaces[index]))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from snapfs.errors import SnapfsError
 from snapfs.fs.handles import open_top
+from snapfs.storage.path import absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def open_target(path: bytes, *, umask: int, dry_run: bool) -> Top:
         except FileNotFoundError:
             if dry_run:
                 return Top(None, True, 0, usual_mode)
-            os.makedirs(os.path.dirname(os.path.abspath(path)), usual_mode, exist_ok=True)
+            os.makedirs(os.path.dirname(absolute(path)), usual_mode, exist_ok=True)
             os.mkdir(path, 0o700)
             fd = open_top(path)
             made = True

@@ -17,7 +17,7 @@ from typing import Self
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
-from snapfs.errors import NoRepositoryError, RepositoryError, SnapfsError
+from snapfs.errors import DamageError, NoRepositoryError, RepositoryError, SnapfsError
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
@@ -25,6 +25,7 @@ from snapfs.repository.locks import CATALOG_LOCK, Locks, restore_lock, root_lock
 from snapfs.repository.reserve import make_room
 from snapfs.storage.contract import MissingObjectError
 from snapfs.storage.files import FileBackend
+from snapfs.storage.path import absolute
 
 CATALOG = b"catalog.db"
 FOLDERS = ("packs", "journal", "locks")
@@ -60,12 +61,13 @@ class Repository:
         Raises NoRepositoryError if there is none, RepositoryError (missing catalog, unknown
         feature, foreign file), DamageError, StorageFullError.
         """
-        self.path = os.path.abspath(path)
+        self.path = absolute(path)
         self.name = os.fsdecode(self.path)
         self.write = write
         self.lock_wait_s = lock_wait_s
         self.command_line = tuple(command_line)
         self.clock = Clock()
+        self.config_damage: SnapfsError | None = None
         self._held = ExitStack()
         try:
             self.fd = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -78,8 +80,9 @@ class Repository:
         try:
             st = os.fstat(self.fd)
             self.owner = Owner(st.st_uid, st.st_gid)
-            self.config = self._read_config()
-            configs.check(self.config, write=write)
+            config = self._read_config()
+            if config is not None:
+                configs.check(config, write=write)
             self.locks = Locks(self.fd, self.handed, write=write)
             self.locks.describe = self._guarded
             if write:
@@ -88,7 +91,8 @@ class Repository:
                 self._held.enter_context(
                     self.locks.hold(CATALOG_LOCK, exclusive=False, wait_s=lock_wait_s)
                 )
-            self.catalog = self._open_catalog()
+            self.catalog = self._open_catalog(config)
+            self.config = config or self._config_of_catalog()
         except BaseException:
             self._held.close()
             if "backend" in self.__dict__:
@@ -96,7 +100,8 @@ class Repository:
             os.close(self.fd)
             raise
 
-    def _read_config(self) -> Config:
+    def _read_config(self) -> Config | None:
+        """None where it is damaged or lost and only reading is wanted, which needs none."""
         try:
             return configs.read_config(self.backend)
         except MissingObjectError as error:
@@ -104,13 +109,29 @@ class Repository:
                 raise NoRepositoryError(
                     f"no repository at {self.name}", subject=self.name
                 ) from error
-            raise RepositoryError(
+            self.config_damage = RepositoryError(
                 f"repository {self.name} has lost its config",
                 subject=self.name,
                 hint="run snapfs rebuild-catalog",
-            ) from error
+            )
+        except DamageError as error:
+            self.config_damage = error
+        if self.write:
+            raise self.config_damage
+        return None
 
-    def _open_catalog(self) -> Catalog:
+    def _config_of_catalog(self) -> Config:
+        """What the catalog knows of a config that cannot be read."""
+        assert self.config_damage is not None
+        try:
+            return Config(configs.FORMAT, bytes.fromhex(self.catalog.meta("id") or ""))
+        except BaseException as error:
+            self.catalog.close()
+            if isinstance(error, ValueError):
+                raise self.config_damage from error
+            raise
+
+    def _open_catalog(self, config: Config | None) -> Catalog:
         path = os.path.join(self.path, CATALOG)
         if os.path.islink(path):
             raise RepositoryError(f"{os.fsdecode(path)} is a symlink", subject=self.name)
@@ -122,10 +143,10 @@ class Repository:
                 subject=self.name,
                 hint="run snapfs rebuild-catalog",
             ) from error
-        if self.write:
+        if self.write and config is not None:
             try:
                 with catalog.read():
-                    same = catalog.meta("id") == self.id
+                    same = catalog.meta("id") == config.id.hex()
                 if not same:
                     raise RepositoryError(
                         f"config and catalog.db of {self.name} are not of the same repository",

@@ -37,6 +37,7 @@ from snapfs.repository.opened import CATALOG, repository_at
 from snapfs.repository.replay import PackDigests, apply
 from snapfs.storage.contract import is_temporary
 from snapfs.storage.files import FileBackend
+from snapfs.storage.path import absolute
 
 NEW = b"tmp-" + CATALOG
 OLD = CATALOG + b".old"
@@ -119,7 +120,7 @@ def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progres
 
 
 def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
-    path = os.path.abspath(path)
+    path = absolute(path)
     name = os.fsdecode(path)
     if not repository_at(path):
         raise NoRepositoryError(f"no repository at {name}", subject=name)

@@ -38,18 +38,24 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
                 hint="snapfs ls shows what it has",
             )
         if entry.kind != Kind.FILE:
-            raise UsageError(f"{name} is no file but a {KIND_NAMES[entry.kind]}", subject=name)
+            raise UsageError(f"{name} is no file ({KIND_NAMES[entry.kind]})", subject=name)
         if entry.state == State.UNREAD:
             raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
         with BlockReader(repository.backend) as reader:
             for place in places(catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:
-                    yield bytes(
-                        reader.read(
+                    try:
+                        data = reader.read(
                             place.pack, place.segment_offset, place.stored, place.offset,
                             place.length, digest=place.digest,
-                        )
-                    )  # fmt: skip
+                        )  # fmt: skip
+                    except DamageError as error:
+                        raise DamageError(
+                            f"{name} of {side.snapshot.name} is damaged: {error.message}",
+                            subject=name,
+                            hint="snapfs verify --data tells what else is",
+                        ) from error
+                    yield bytes(data)
                     continue
                 left = place.length
                 while left:

@@ -63,8 +63,9 @@ def verify(repository: Repository, options: VerifyOptions, *, progress: Progress
 
 
 def _check_config(repository: Repository, report: Report) -> None:
-    """That it could be read was needed to get here."""
-    if repository.catalog.meta("id") != repository.id:
+    if repository.config_damage is not None:
+        report.add(CONFIG, f"{repository.config_damage.message}; run snapfs rebuild-catalog")
+    elif repository.catalog.meta("id") != repository.id:
         report.add(CONFIG, "the id is not that of the catalog; run snapfs rebuild-catalog")
 
 

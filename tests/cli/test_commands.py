@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from snapfs.cli.render.schemas import SCHEMAS
 from tests.cli.conftest import Shell
+from tests.harness.require import need_tools
 
 
 def test_create_prints_the_reference(shell: Shell) -> None:
@@ -521,3 +524,18 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
                     keys.add(key)
             assert {key for key in found if not key.endswith("_b64") or key in keys} == keys
     assert seen == {schema.name for schema in SCHEMAS if not schema.on_stderr}
+
+
+def test_a_unified_diff_feeds_patch(past: Shell, tmp_path: Path) -> None:
+    need_tools("patch")
+    names = ["plain", "sp ace", 'quo"te', "back\\slash", "t\tab", "umläut"]
+    for name in names:
+        (past.tree / name).write_text("one\n")
+    past("create", "--name", "before")
+    copy = tmp_path / "copy"
+    shutil.copytree(past.tree, copy)
+    for name in names:
+        (past.tree / name).write_text("two\n")
+    text = past("diff", "before", ".", "--content").out
+    subprocess.run(["patch", "-p1", "-d", copy], input=text.encode(), check=True)
+    assert {(copy / name).read_text() for name in names} == {"two\n"}

@@ -183,11 +183,13 @@ def test_columns_give_way_in_their_order() -> None:
     assert second(57) == second(None)
     assert second(56) == "a-name  /one/two/three  12:00  create . --x  東京東京東…"
     assert second(50) == "a-name  /one/two/three  12:00  create . --x  東京…"
-    assert second(49) == "a-name  /one/two/three  12:00  create . --x"
-    # The time leaves more room than is needed: the note comes back.
-    assert second(42) == "a-name  /one/two/three  create . --x"
+    assert second(49) == "a-name  …ne/two/three  12:00  create . --x  東京…"
+    assert second(41) == "a-name  …three  12:00  create . -…  東京…"
+    # What can be shortened no further goes first; the time leaves more room than is needed.
+    assert second(35) == "a-name  …three  create . --x  東京…"
     assert second(29) == "a-name  …/three  create . --x"
-    assert second(25) == "a-name  create . --x"
+    assert second(25) == "a-name  …three  create .…"
+    assert second(22) == "a-name  create . --x"
     assert second(18) == "a-name  create .…"
     assert second(3) == "a-name  create…"
 

@@ -77,14 +77,14 @@ ROOTS = {
 }
 RUNS = {
     80: [
-        "started               took  exit  user  root    command",
-        "2026-06-01 12:00:00  2.0 s     0  anne  photos  create . --name v1 -m note",
+        "started               took  exit  user  root    command             result",
+        "2026-06-01 12:00:00  2.0 s     0  anne  photos  create . --name v…  v1: 3 new,…",
         "2026-06-01 12:00:00  2.0 s     1  anne          rebuild-catalog",
     ],
     60: [
-        "started              exit  root    command",
-        "2026-06-01 12:00:00     0  photos  create . --name v1 -m no…",
-        "2026-06-01 12:00:00     1          rebuild-catalog",
+        "exit  user  root    command                     result",
+        "   0  anne  photos  create . --name v1 -m note  v1: 3 new,…",
+        "   1  anne          rebuild-catalog",
     ],
     30: [
         "exit  root    command",

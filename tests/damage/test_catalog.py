@@ -187,9 +187,10 @@ def test_config(how: str, at: float, stored: Stored) -> None:
     config = stored.snapfs.repository / "config"
     pristine = config.read_bytes()
     DAMAGES[how](config, at)
-    stored.snapfs("list", cwd=stored.tree, ok=(0, 1, 3))
-    found = stored.snapfs.verify(cwd=stored.tree, ok=(1, 3))
-    assert "config" in found.text + found.errors
+    assert "config" in stored.snapfs("list", cwd=stored.tree).errors
+    stored.check_all()
+    found = stored.snapfs.verify(cwd=stored.tree, ok=(3,))
+    assert "damage: config" in found.text
     written = stored.snapfs("create", stored.tree, "--name", "x", cwd=stored.tree, ok=(1,))
     assert "config" in written.errors
     stored.snapfs("rebuild-catalog", "--yes", cwd=stored.tree)

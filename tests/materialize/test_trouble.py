@@ -77,7 +77,7 @@ def test_a_damaged_file_never_appears(
     bad = [b"d0/f0", b"d1/f1", b"large", b"link-f0", b"link-large"]
     assert sorted(problem.path for problem in problems) == bad
     assert result.problems == 5
-    assert all(problem.errno == errno.EIO for problem in problems)
+    assert all(problem.errno == 0 for problem in problems)
     left = sorted(name for name in bad if (target / os.fsdecode(name)).exists())
     assert left == ([b"d0/f0", b"large", b"link-f0"] if exists else [])
     assert all((target / os.fsdecode(name)).read_text() == "old" for name in left)

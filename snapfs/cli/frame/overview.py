@@ -7,8 +7,8 @@ from snapfs.cli.frame.commands import COMMANDS, GROUPS
 _HEAD = """\
 Usage: snapfs [OPTION...] COMMAND [ARG...]
 
-Snapshots of any directory on any Linux filesystem: cheap to take, quick to look into,
-compare and restore.
+Snapshots of any directory on any Linux filesystem: cheap to take, quick to look
+into, compare and restore.
 """
 _TAIL = """\
 common options, before or after the command:
@@ -17,12 +17,12 @@ common options, before or after the command:
   --profile NAME     named settings      -v, --verbose   say more
   --lock-wait SPAN   wait for a writer   --no-progress   no progress line
   -h, --help         this text           --version       the version
-                                         --debug         where an error came from
+                                         --debug         where an error is from
 and where something would change:
   -n, --dry-run      change nothing      -y, --yes       do not ask
 
 `snapfs COMMAND --help` explains one command, `man snapfs` all of it.
-First steps: snapfs create DIR, snapfs list, snapfs restore latest:FILE --to DIR2"""
+First steps: snapfs create DIR, snapfs list, snapfs restore latest:FILE --to D2"""
 
 
 def overview() -> str:

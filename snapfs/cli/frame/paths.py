@@ -9,6 +9,7 @@ from snapfs.errors import UsageError
 from snapfs.model.quote import quote
 from snapfs.model.reference import Reference
 from snapfs.model.snapshot import Root
+from snapfs.storage.path import absolute
 
 
 def path_in(roots: Roots, reference: Reference, root: Root) -> bytes:
@@ -40,9 +41,9 @@ def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
     path = roots.invocation.environment.expand_home(word)
     if root.path is not None and roots.here is not None:
         # As written first: what is a symlink today may have been a directory in the snapshot.
-        lexical = os.path.normpath(os.path.join(roots.here, path)).replace(b"//", b"/", 1)
-        head, tail = os.path.split(lexical)
-        for candidate in (lexical, os.path.join(os.path.realpath(head), tail)):
+        written = absolute(os.path.join(roots.here, path))
+        head, tail = os.path.split(written)
+        for candidate in (written, os.path.join(os.path.realpath(head), tail)):
             found = relative_to(root.path, candidate)
             if found is not None:
                 return found

@@ -11,6 +11,7 @@ from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
 from snapfs.fs.machine import user_name
 from snapfs.model.quote import printable, quote
 from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
+from snapfs.storage.path import absolute
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +37,13 @@ def choose(invocation: Invocation) -> Chosen:
         raise UsageError("--repo: the path is empty", subject="--repo")
     path = invocation.environment.expand_home(repo)
     named = invocation.origins.get("repo") != DEFAULT_PROFILE
-    return Chosen(path if path.startswith(b"/") else os.path.join(os.getcwdb(), path), named)
+    return Chosen(absolute(path), named)
 
 
 def standard_place(invocation: Invocation) -> bytes | None:
     """Where the repository is if nothing names another, made absolute."""
     folder = invocation.environment.folder("XDG_DATA_HOME", b".local/share")
-    return None if folder is None else os.path.abspath(os.path.join(folder, b"snapfs/repository"))
+    return None if folder is None else absolute(os.path.join(folder, b"snapfs/repository"))
 
 
 def open_to_read(invocation: Invocation) -> Repository:
@@ -50,7 +51,13 @@ def open_to_read(invocation: Invocation) -> Repository:
     chosen = choose(invocation)
     refuse_missing(invocation, chosen)
     invocation.detail(f"repository: {quote(chosen.path)}")
-    return Repository(chosen.path, write=False, lock_wait_s=invocation.lock_wait_s)
+    repository = Repository(chosen.path, write=False, lock_wait_s=invocation.lock_wait_s)
+    if repository.config_damage is not None:
+        invocation.say(
+            f"{repository.config_damage.message}; what is read does not need it; "
+            "run snapfs rebuild-catalog"
+        )
+    return repository
 
 
 def open_to_write(invocation: Invocation, *, spend_reserve: bool = False) -> Repository:

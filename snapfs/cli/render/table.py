@@ -23,8 +23,8 @@ class Column:
     """A column of a table.
 
     ``gives_way`` is its place in the order in which columns give way where there is no room, 0 if it
-    never does. It is then shortened down to ``least`` columns (None: not at all), and after that left
-    out, unless it ``stays``. ``first_word`` says that the first word of each cell is kept whole,
+    never does. It is then shortened down to ``least`` columns (None: not at all); where that is not enough
+    they are left out in the same order, those that were not shortened first, unless one ``stays``. ``first_word`` says that the first word of each cell is kept whole,
     ``keeps_end`` that a cell loses its beginning, as a path does.
     """
 
@@ -104,9 +104,8 @@ def _fit(
         return room - sum(shown.values()) - len(_BETWEEN) * (len(shown) - 1)
 
     for at in order:
-        if left() >= 0:
-            break
-        shown[at] = max(least[at], shown[at] + left())
+        shown[at] = max(least[at], shown[at] + min(0, left()))
+    for at in sorted(order, key=lambda at: least[at] < natural[at]):
         if left() < 0 and not columns[at].stays:
             del shown[at]
     # A column that was left out may have made more room than was needed.
