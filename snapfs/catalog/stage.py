@@ -264,12 +264,14 @@ class Stage:
             return False
         self._left = False
         with self.catalog.scratch() as db:
+            for text in sql.CREATE_STAGE_INDEX:
+                if "stage_by_inode" in text:
+                    db.execute(text)
             found = db.execute(sql.LINK_HEIRS).fetchall()
-            for seq, inode, ino, dev, heir in found:
+            for seq, inode, heir in found:
                 db.execute(sql.LINK_INHERIT, {"row": heir})
                 if inode < 0:
-                    links = {"links_ino": ino, "links_dev": dev, "old": inode, "new": -heir}
-                    db.execute(sql.LINK_FOLLOW, links)
+                    db.execute(sql.LINK_FOLLOW, {"old": inode, "new": -heir})
                 db.execute(sql.LINK_GONE, {"row": seq})
                 db.execute(sql.LINK_APART, {"row": seq})
             db.execute(sql.LINK_ALONE)
@@ -278,7 +280,7 @@ class Stage:
     def finish_reading(self) -> None:
         """Take out what vanished; directories with a child that is not certain are not either."""
         with self.catalog.scratch() as db:
-            db.execute(sql.SPREAD_LINKS)
+            db.execute(sql.SPREAD_LINKS if self.first else sql.SPREAD_NAMES)
         if not self._unsure:
             return
         with self.catalog.scratch() as db:
@@ -351,11 +353,14 @@ class Stage:
                 sql.SETTLE_FRESH_GROUP,
                 sql.SETTLE_FRESH,
                 sql.SETTLE_SECONDARY,
+                sql.SETTLE_SECOND_NAME,
                 sql.SETTLE_NAMES,
                 *(() if read_all else (sql.SETTLE_UNREAD,)),
                 sql.LOST_KEEP_UNREAD,
             ):
                 db.execute(statement)
+            for known, first in db.execute(sql.LINK_AHEAD).fetchall():
+                db.execute(sql.LINK_SPLIT, {"old": known, "new": -first})
             db.execute(sql.LOST_NAMES, {"next": next_seq})
             db.execute(sql.LOST_INODES, {"next": max(next_seq, db.value(sql.STAGE_LAST))})
 

@@ -6,13 +6,17 @@ from typing import Any
 
 from sqlalchemy import (
     and_,
+    exists,
     literal_column,
+    select,
 )
 
 from snapfs.catalog.schema import (
+    dirent,
     inode,
 )
 from snapfs.catalog.stage_schema import (
+    lost,
     stage,
 )
 from snapfs.model.kinds import Kind, State
@@ -39,6 +43,27 @@ SAME_SIZE_AND_MTIME: list[Any] = [
     inode.c.mtime_s == s.c.mtime_s,
     inode.c.mtime_nsec == s.c.mtime_nsec,
 ]
+
+
+def named_still(inode_id: Any) -> Any:
+    """The inode has a name that is neither lost nor somebody else's now."""
+    return exists(
+        select(1).where(
+            and_(
+                dirent.c.inode_id == inode_id,
+                ~exists(
+                    select(1).where(
+                        and_(lost.c.parent == dirent.c.parent_id, lost.c.name == dirent.c.name)
+                    )
+                ),
+                ~exists(
+                    select(1).where(
+                        and_(other.c.parent == dirent.c.parent_id, other.c.name == dirent.c.name)
+                    )
+                ),
+            )
+        )
+    )
 
 
 def same_group(a: Any, b: Any) -> Any:

@@ -20,6 +20,7 @@ from sqlalchemy import (
     null,
     or_,
     select,
+    union,
     update,
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
@@ -37,6 +38,7 @@ from snapfs.catalog.staged import (
     SAME_SIZE_AND_MTIME,
     UNREAD,
     linked,
+    named_still,
     other,
     s,
     same_group,
@@ -125,6 +127,15 @@ def _keep_unread() -> Any:
     below = _with_all_below(top)
     return delete(lost).where(lost.c.parent.in_(select(below.c.inode)))
 
+
+# Inodes that lost a name: it is gone, or is another inode now. That may be one with the same inode number: what
+# got a second name while it was captured is two inodes, until the next time.
+_left = union(
+    select(lost.c.inode.label("inode")),
+    select(s.c.by_name).where(
+        and_(s.c.by_name.is_not(None), or_(s.c.inode.is_(None), s.c.by_name != s.c.inode))
+    ),
+).subquery("left_inode")
 
 _parent = stage.alias("parent_row")
 _LEFT: list[Any] = [literal_column("3"), literal_column("5")]
@@ -305,6 +316,24 @@ SETTLE: dict[str, Any] = {
         )
     )
     .values(nodes=0, need=0),
+    # The same for names of one file of which the scan saw some when it had no others.
+    "SETTLE_SECOND_NAME": update(s)
+    .where(
+        and_(
+            s.c.inode > 0,
+            s.c.kind != DIR,
+            exists(
+                select(1).where(
+                    and_(
+                        other.c.inode == s.c.inode,
+                        other.c.seq < s.c.seq,
+                        other.c.kind.is_not(None),
+                    )
+                )
+            ),
+        )
+    )
+    .values(nodes=0, need=0),
     "SETTLE_NAMES": update(s)
     .where(and_(s.c.parent.is_not(None), s.c.kind.is_not(None)))
     .values(names=case((s.c.by_name == s.c.inode, 0), else_=1)),
@@ -336,38 +365,48 @@ SETTLE: dict[str, Any] = {
     ),
     # The first name of a file was gone (need 3) when it was to be read, or was another file (need 5): the next
     # of its other names speaks for them.
-    "LINK_HEIRS": select(s.c.seq, s.c.inode, s.c.ino, s.c.dev, func.min(other.c.seq).label("heir"))
+    "LINK_HEIRS": select(s.c.seq, s.c.inode, func.min(other.c.seq).label("heir"))
     .select_from(
         s.join(
             other,
-            and_(
-                other.c.ino == s.c.ino,
-                other.c.dev == s.c.dev,
-                other.c.nlink > 1,
-                other.c.kind != DIR,
-                other.c.inode == s.c.inode,
-                other.c.nodes == 0,
-            ),
+            and_(other.c.inode == s.c.inode, other.c.seq != s.c.seq, other.c.kind.is_not(None)),
         )
     )
     .where(and_(s.c.need.in_(_LEFT), s.c.nodes == 1))
     .group_by(s.c.seq),
-    "LINK_INHERIT": update(s).where(s.c.seq == p("row")).values(nodes=1, need=1),
-    "LINK_FOLLOW": update(s)
-    .where(
-        and_(
-            s.c.ino == p("links_ino"),
-            s.c.dev == p("links_dev"),
-            linked,
-            s.c.inode == p("old"),
-        )
-    )
-    .values(inode=p("new")),
+    # One that speaks for itself already was seen when it was the last name; one without attributes keeps its
+    # bytes (``SETTLE_UNREAD``).
+    "LINK_INHERIT": update(s)
+    .where(and_(s.c.seq == p("row"), s.c.nodes == 0))
+    .values(nodes=1, need=case((s.c.attr.is_(None), 0), else_=1)),
     "LINK_GONE": update(s).where(and_(s.c.seq == p("row"), s.c.need == 3)).values(nodes=0),
     "LINK_APART": update(s)
     .where(and_(s.c.seq == p("row"), s.c.need == 5))
     .values(inode=-s.c.seq, names=1, need=2, nlink=1),
+    "LINK_FOLLOW": update(s)
+    .where(and_(s.c.inode == p("old"), s.c.kind.is_not(None)))
+    .values(inode=p("new")),
     "LINK_ALONE": update(s).where(s.c.need == 5).values(need=2),
+    # The scan saw other names of it before it changed: those stay what they were, this one is another file
+    # until the next time.
+    "LINK_AHEAD": select(s.c.inode, func.min(s.c.seq).label("first"))
+    .select_from(s.join(inode, inode.c.id == s.c.inode))
+    .where(
+        and_(
+            s.c.kind != DIR,
+            s.c.attr.is_not(None),
+            or_(
+                inode.c.ctime_s != s.c.ctime_s,
+                inode.c.ctime_nsec != s.c.ctime_nsec,
+                *[~same for same in SAME_SIZE_AND_MTIME],
+            ),
+            named_still(s.c.inode),
+        )
+    )
+    .group_by(s.c.inode),
+    "LINK_SPLIT": update(s)
+    .where(and_(s.c.inode == p("old"), s.c.kind.is_not(None)))
+    .values(inode=p("new"), names=1),
     "LOST_NAMES": insert(s).from_select(
         ["seq", "parent", "name", "names", "nodes", "by_name", "by_kind", "need"],
         select(
@@ -388,14 +427,12 @@ SETTLE: dict[str, Any] = {
     "LOST_INODES": insert(s).from_select(
         ["seq", "inode", "names", "nodes", "need"],
         select(
-            p("next") + func.row_number().over(order_by=lost.c.inode),
-            lost.c.inode,
+            p("next") + func.row_number().over(order_by=_left.c.inode),
+            _left.c.inode,
             literal(0),
             literal(3),
             literal(0),
-        )
-        .where(and_(~_claimed(lost.c.inode), ~_kept_name(lost.c.inode)))
-        .group_by(lost.c.inode),
+        ).where(and_(~_claimed(_left.c.inode), ~named_still(_left.c.inode))),
     ),
 }
 

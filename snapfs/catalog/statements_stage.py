@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from snapfs.catalog import stage_schema
-from snapfs.catalog.schema import dirent, inode
+from snapfs.catalog.schema import inode
 from snapfs.catalog.stage_schema import (
     lost,
     scan_path,
@@ -37,6 +37,7 @@ from snapfs.catalog.staged import (
     DIR,
     FILE,
     linked,
+    named_still,
     other,
     s,
     same_group,
@@ -98,30 +99,12 @@ _read_values = (
     "size",
     "mtime_s",
     "mtime_nsec",
+    "target",
     "content",
     "digest",
     "state",
     "ctime_s",
     "ctime_nsec",
-)
-
-# A name of the head that the scan saw no change of: it was seen before the file changed.
-_named_elsewhere = exists(
-    select(1).where(
-        and_(
-            dirent.c.inode_id == s.c.inode,
-            ~exists(
-                select(1).where(
-                    and_(lost.c.parent == dirent.c.parent_id, lost.c.name == dirent.c.name)
-                )
-            ),
-            ~exists(
-                select(1).where(
-                    and_(other.c.parent == dirent.c.parent_id, other.c.name == dirent.c.name)
-                )
-            ),
-        )
-    )
 )
 
 FILL: dict[str, Any] = {
@@ -220,12 +203,14 @@ FILL: dict[str, Any] = {
     "VANISHED_INODES": insert(s).from_select(
         ["seq", "inode", "names", "nodes", "need"],
         select(
-            p("next") + func.row_number().over(order_by=s.c.seq),
+            p("next") + func.row_number().over(order_by=s.c.inode),
             s.c.inode,
             literal(0),
             literal(3),
             literal(0),
-        ).where(and_(s.c.need == 3, s.c.nodes == 1, s.c.inode > 0, ~_named_elsewhere)),
+        )
+        .where(and_(s.c.need == 3, s.c.nodes == 1, s.c.inode > 0, ~named_still(s.c.inode)))
+        .group_by(s.c.inode),
     ),
     "VANISHED_NAMES": update(s)
     .where(s.c.need == 3)
@@ -253,6 +238,19 @@ FILL: dict[str, Any] = {
     .where(
         and_(
             s.c.nodes == 0, s.c.kind.is_not(None), linked, same_group(s, other), other.c.nodes == 1
+        )
+    )
+    .values({name: other.c[name] for name in _read_values}),
+    # The same where the head knows the file, whatever link counts the scan saw.
+    "SPREAD_NAMES": update(s)
+    .where(
+        and_(
+            s.c.nodes == 0,
+            s.c.kind.is_not(None),
+            s.c.kind != DIR,
+            other.c.inode == s.c.inode,
+            other.c.kind == s.c.kind,
+            other.c.nodes == 1,
         )
     )
     .values({name: other.c[name] for name in _read_values}),
