@@ -222,6 +222,8 @@ class FileReader:
                 os.close(fd)
                 fd = -1
                 fd = self._open_unfollowed(item)
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return _failure(item, Outcome.VANISHED, None)
             for attempt in range(TRIES):
                 before = os.fstat(fd) if attempt or item.size > WHOLE_MAX else None
                 if before is not None and not stat.S_ISREG(before.st_mode):

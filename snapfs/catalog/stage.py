@@ -360,6 +360,7 @@ class Stage:
             ):
                 db.execute(statement)
             for known, first in db.execute(sql.LINK_AHEAD).fetchall():
+                self._unsure = True
                 db.execute(sql.LINK_SPLIT, {"old": known, "new": -first})
             db.execute(sql.LOST_NAMES, {"next": next_seq})
             db.execute(sql.LOST_INODES, {"next": max(next_seq, db.value(sql.STAGE_LAST))})

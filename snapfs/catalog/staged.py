@@ -24,6 +24,7 @@ from snapfs.model.kinds import Kind, State
 DIR = int(Kind.DIR)
 FILE = int(Kind.FILE)
 UNREAD = int(State.UNREAD)
+RACY = int(State.RACY)
 
 # Values of stage.nodes: 1 a change, 2 bookkeeping only, 3 the inode is gone.
 CHANGED: list[Any] = [literal_column("1"), literal_column("2")]
@@ -42,6 +43,11 @@ SAME_SIZE_AND_MTIME: list[Any] = [
     inode.c.size == s.c.size,
     inode.c.mtime_s == s.c.mtime_s,
     inode.c.mtime_nsec == s.c.mtime_nsec,
+]
+SAME_STAT: list[Any] = [
+    *SAME_SIZE_AND_MTIME,
+    inode.c.ctime_s == s.c.ctime_s,
+    inode.c.ctime_nsec == s.c.ctime_nsec,
 ]
 
 

@@ -35,7 +35,9 @@ from snapfs.catalog.stage_schema import (
 )
 from snapfs.catalog.staged import (
     DIR,
+    RACY,
     SAME_SIZE_AND_MTIME,
+    SAME_STAT,
     UNREAD,
     linked,
     named_still,
@@ -224,9 +226,7 @@ SETTLE: dict[str, Any] = {
                 inode.c.kind == s.c.kind,
                 inode.c.root_id == p("root"),
                 case((inode.c.dev == p("old_dev"), p("new_dev")), else_=inode.c.dev) == s.c.dev,
-                *SAME_SIZE_AND_MTIME,
-                inode.c.ctime_s == s.c.ctime_s,
-                inode.c.ctime_nsec == s.c.ctime_nsec,
+                *SAME_STAT,
             )
         )
         .scalar_subquery()
@@ -350,9 +350,7 @@ SETTLE: dict[str, Any] = {
                         inode.c.state == 0,
                         s.c.state == 0,
                         inode.c.ino == s.c.ino,
-                        *SAME_SIZE_AND_MTIME,
-                        inode.c.ctime_s == s.c.ctime_s,
-                        inode.c.ctime_nsec == s.c.ctime_nsec,
+                        *SAME_STAT,
                     )
                 )
             ),
@@ -394,19 +392,16 @@ SETTLE: dict[str, Any] = {
     .where(
         and_(
             s.c.kind != DIR,
+            s.c.nodes == 1,
             s.c.attr.is_not(None),
-            or_(
-                inode.c.ctime_s != s.c.ctime_s,
-                inode.c.ctime_nsec != s.c.ctime_nsec,
-                *[~same for same in SAME_SIZE_AND_MTIME],
-            ),
+            ~and_(*SAME_STAT),
             named_still(s.c.inode),
         )
     )
     .group_by(s.c.inode),
     "LINK_SPLIT": update(s)
     .where(and_(s.c.inode == p("old"), s.c.kind.is_not(None)))
-    .values(inode=p("new"), names=1),
+    .values(inode=p("new"), names=1, state=case((s.c.state == 0, RACY), else_=s.c.state)),
     "LOST_NAMES": insert(s).from_select(
         ["seq", "parent", "name", "names", "nodes", "by_name", "by_kind", "need"],
         select(

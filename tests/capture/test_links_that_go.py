@@ -153,3 +153,33 @@ def test_the_only_name_that_was_seen_to_change(
     linked.snapfs("restore", "tree@t", "--to", workspace / "again")
     assert (workspace / "again/d0/a").read_text() == "changed"
     linked.snapfs("verify", "--data")
+
+
+def test_a_file_that_changes_between_two_of_its_names(
+    linked: Linked, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is two files in that snapshot, each as it was seen, and one again in the next."""
+    linked.fill("one")
+    time.sleep(2.6)
+    linked.snapfs("create", linked.tree, "--name", "r")
+    enter = Scanner._enter
+
+    def late(scanner: Scanner, frame: Frame) -> None:
+        if frame.name == b"d2":
+            write(linked.tree / "d2/a", "changed")
+        enter(scanner, frame)
+
+    monkeypatch.setattr(Scanner, "_enter", late)
+    linked.snapfs("create", linked.tree, "--name", "s")
+    monkeypatch.undo()
+    linked.snapfs("verify", "--data")
+    linked.snapfs("restore", "tree@s", "--to", workspace / "back")
+    assert (workspace / "back/d0/a").read_text() == "one a"
+    assert (workspace / "back/d2/a").read_text() == "changed"
+    time.sleep(2.6)
+    linked.snapfs("create", linked.tree, "--name", "t")
+    linked.snapfs("restore", "tree@t", "--to", workspace / "again")
+    assert (workspace / "again/d0/a").read_text() == "changed"
+    assert (workspace / "again/d0/a").samefile(workspace / "again/d2/a")
+    assert (workspace / "again/d1/a").samefile(workspace / "again/d2/a")
+    linked.snapfs("verify", "--data")
