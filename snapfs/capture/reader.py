@@ -217,12 +217,14 @@ class FileReader:
                 return _failure(item, Outcome.VANISHED, error)
             return _failure(item, Outcome.FAILED, error)
         try:
-            if os.fstat(fd).st_ino != item.ino % (1 << 64):
+            st = os.fstat(fd)
+            if st.st_ino != item.ino % (1 << 64):
                 # Another file: new under that name, or a directory on the way became a symlink.
                 os.close(fd)
                 fd = -1
                 fd = self._open_unfollowed(item)
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                st = os.fstat(fd)
+            if not stat.S_ISREG(st.st_mode):
                 return _failure(item, Outcome.VANISHED, None)
             for attempt in range(TRIES):
                 before = os.fstat(fd) if attempt or item.size > WHOLE_MAX else None

@@ -132,7 +132,7 @@ class Stage:
         self._new_attrs: list[tuple[Any, ...]] = []
         self._problems = 0
         self._unsure = False
-        self._left = False
+        self._bereft = False
         self._has_links: bool | None = None
         catalog.stage_tables()
 
@@ -195,6 +195,10 @@ class Stage:
             self._put_attrs()
             db.executemany(sql.STAGE_SCAN, rows)
 
+    def _index(self, name: str) -> None:
+        """Make one of the stage's indexes, where not all are made."""
+        self.catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if name in text))
+
     def _put_attrs(self) -> None:
         if self._new_attrs:
             self.catalog.executemany(sql.STAGE_PUT_ATTR, self._new_attrs)
@@ -252,7 +256,7 @@ class Stage:
 
     def put_replaced(self, seqs: list[int]) -> None:
         """These names of files with several were another file when they were read."""
-        self._left = True
+        self._bereft = True
         with self.catalog.scratch() as db:
             db.executemany(sql.STAGE_SET_REPLACED, [(seq,) for seq in seqs])
 
@@ -260,13 +264,11 @@ class Stage:
         """Have files whose first name was gone or replaced read through another of their names; whether
         there are any (`to_read` gives them).
         """
-        if not self._left:
+        if not self._bereft:
             return False
-        self._left = False
+        self._bereft = False
         with self.catalog.scratch() as db:
-            for text in sql.CREATE_STAGE_INDEX:
-                if "stage_by_inode" in text:
-                    db.execute(text)
+            self._index("stage_by_inode")
             found = db.execute(sql.LINK_HEIRS).fetchall()
             for seq, inode, heir in found:
                 db.execute(sql.LINK_INHERIT, {"row": heir})
@@ -284,9 +286,7 @@ class Stage:
         if not self._unsure:
             return
         with self.catalog.scratch() as db:
-            for text in sql.CREATE_STAGE_INDEX:
-                if "stage_by_key" in text:
-                    db.execute(text)
+            self._index("stage_by_key")
             db.execute(sql.VANISHED_INODES, {"next": db.value(sql.STAGE_LAST)})
             db.execute(sql.VANISHED_NAMES)
             db.execute(sql.UNSURE_FINGERPRINTS)
@@ -305,7 +305,7 @@ class Stage:
 
     def drop_vanished(self, seqs: list[int]) -> None:
         """Forget rows of files that were gone before they could be read."""
-        self._unsure = self._left = True
+        self._unsure = self._bereft = True
         with self.catalog.scratch() as db:
             db.executemany(sql.STAGE_SET_VANISHED, [(seq,) for seq in seqs])
 
@@ -322,9 +322,7 @@ class Stage:
         db = self.catalog
         with db.scratch():
             if self.first:
-                db.execute(
-                    next(text for text in sql.CREATE_STAGE_INDEX if "stage_by_group" in text)
-                )
+                self._index("stage_by_group")
                 db.execute(sql.SETTLE_FRESH_GROUP)
                 db.execute(sql.SETTLE_SECONDARY)
                 return

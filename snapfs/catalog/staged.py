@@ -51,25 +51,21 @@ SAME_STAT: list[Any] = [
 ]
 
 
-def named_still(inode_id: Any) -> Any:
-    """The inode has a name that is neither lost nor somebody else's now."""
+def kept_name(inode_id: Any, *more: Any) -> Any:
+    """The inode has a name that the scan neither saw change nor missed; ``more`` is said of its dirent."""
+    gone = lost.alias("gone")
+    is_gone = and_(gone.c.parent == dirent.c.parent_id, gone.c.name == dirent.c.name)
     return exists(
         select(1).where(
-            and_(
-                dirent.c.inode_id == inode_id,
-                ~exists(
-                    select(1).where(
-                        and_(lost.c.parent == dirent.c.parent_id, lost.c.name == dirent.c.name)
-                    )
-                ),
-                ~exists(
-                    select(1).where(
-                        and_(other.c.parent == dirent.c.parent_id, other.c.name == dirent.c.name)
-                    )
-                ),
-            )
+            and_(dirent.c.inode_id == inode_id, ~exists(select(1).where(is_gone)), *more)
         )
     )
+
+
+def named_still(inode_id: Any) -> Any:
+    """The inode has a name that is neither lost nor staged."""
+    is_staged = and_(other.c.parent == dirent.c.parent_id, other.c.name == dirent.c.name)
+    return kept_name(inode_id, ~exists(select(1).where(is_staged)))
 
 
 def same_group(a: Any, b: Any) -> Any:

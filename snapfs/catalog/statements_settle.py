@@ -39,6 +39,7 @@ from snapfs.catalog.staged import (
     SAME_SIZE_AND_MTIME,
     SAME_STAT,
     UNREAD,
+    kept_name,
     linked,
     named_still,
     other,
@@ -50,23 +51,6 @@ from snapfs.catalog.statements_rows import p
 
 def _claimed(inode_id: Any) -> Any:
     return exists(select(1).where(other.c.inode == inode_id))
-
-
-def _kept_name(inode_id: Any) -> Any:
-    """The inode has a name that the scan neither saw change nor missed."""
-    gone = lost.alias("gone")
-    return exists(
-        select(1).where(
-            and_(
-                dirent.c.inode_id == inode_id,
-                ~exists(
-                    select(1).where(
-                        and_(gone.c.parent == dirent.c.parent_id, gone.c.name == dirent.c.name)
-                    )
-                ),
-            )
-        )
-    )
 
 
 def _first_of_group() -> Any:
@@ -132,15 +116,15 @@ def _keep_unread() -> Any:
 
 # Inodes that lost a name: it is gone, or is another inode now. That may be one with the same inode number: what
 # got a second name while it was captured is two inodes, until the next time.
-_left = union(
+_bereft = union(
     select(lost.c.inode.label("inode")),
     select(s.c.by_name).where(
         and_(s.c.by_name.is_not(None), or_(s.c.inode.is_(None), s.c.by_name != s.c.inode))
     ),
-).subquery("left_inode")
+).subquery("bereft")
 
 _parent = stage.alias("parent_row")
-_LEFT: list[Any] = [literal_column("3"), literal_column("5")]
+_GONE_OR_REPLACED: list[Any] = [literal_column("3"), literal_column("5")]
 
 _current_by_name = (
     select(dirent.c.inode_id)
@@ -249,7 +233,7 @@ SETTLE: dict[str, Any] = {
                 )
             ),
             ~_claimed(s.c.by_name),
-            ~_kept_name(s.c.by_name),
+            ~kept_name(s.c.by_name),
             _first_of_name(),
         )
     )
@@ -264,7 +248,7 @@ SETTLE: dict[str, Any] = {
                 lost.c.dev == s.c.dev,
                 lost.c.kind == s.c.kind,
                 ~_claimed(lost.c.inode),
-                ~_kept_name(lost.c.inode),
+                ~kept_name(lost.c.inode),
             )
         )
         .scalar_subquery()
@@ -295,7 +279,7 @@ SETTLE: dict[str, Any] = {
             s.c.by_kind == s.c.kind,
             _first_of_group(),
             ~_claimed(s.c.by_name),
-            ~_kept_name(s.c.by_name),
+            ~kept_name(s.c.by_name),
             _first_of_name(),
         )
     )
@@ -370,7 +354,7 @@ SETTLE: dict[str, Any] = {
             and_(other.c.inode == s.c.inode, other.c.seq != s.c.seq, other.c.kind.is_not(None)),
         )
     )
-    .where(and_(s.c.need.in_(_LEFT), s.c.nodes == 1))
+    .where(and_(s.c.need.in_(_GONE_OR_REPLACED), s.c.nodes == 1))
     .group_by(s.c.seq),
     # One that speaks for itself already was seen when it was the last name; one without attributes keeps its
     # bytes (``SETTLE_UNREAD``).
@@ -422,12 +406,12 @@ SETTLE: dict[str, Any] = {
     "LOST_INODES": insert(s).from_select(
         ["seq", "inode", "names", "nodes", "need"],
         select(
-            p("next") + func.row_number().over(order_by=_left.c.inode),
-            _left.c.inode,
+            p("next") + func.row_number().over(order_by=_bereft.c.inode),
+            _bereft.c.inode,
             literal(0),
             literal(3),
             literal(0),
-        ).where(and_(~_claimed(_left.c.inode), ~named_still(_left.c.inode))),
+        ).where(and_(~_claimed(_bereft.c.inode), ~named_still(_bereft.c.inode))),
     ),
 }
 

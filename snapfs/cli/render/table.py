@@ -24,8 +24,9 @@ class Column:
 
     ``gives_way`` is its place in the order in which columns give way where there is no room, 0 if it
     never does. It is then shortened down to ``least`` columns (None: not at all); where that is not enough
-    they are left out in the same order, those that were not shortened first, unless one ``stays``. ``first_word`` says that the first word of each cell is kept whole,
-    ``keeps_end`` that a cell loses its beginning, as a path does.
+    they are left out in the same order, those that were not shortened first, unless one ``stays``.
+    ``first_word`` says that the first word of each cell is kept whole, ``keeps_end`` that a cell loses its
+    beginning, as a path does.
     """
 
     heading: str
