@@ -9,6 +9,9 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 
+PENDING = "pending"
+"""A key of ``meta``, which is not empty between a delete that could not collect and the next that can."""
+
 
 def fold(catalog: Catalog, root_id: int, snapshot_id: int) -> None:
     """Make a snapshot's diffs part of its neighbours and remove it. O(rows folded)."""
@@ -62,6 +65,16 @@ def _drop_all(catalog: Catalog, root_id: int) -> None:
     catalog.execute(sql.ROOT_SET_HEAD, {"root": root_id, "head": None, "inode": None})
 
 
+def leave_pending(catalog: Catalog) -> None:
+    """Remember that what became free is not collected yet, because somebody reads blocks."""
+    catalog.set_meta(PENDING, "1")
+
+
+def is_pending(catalog: Catalog) -> bool:
+    """Whether a delete left something for a later run to collect."""
+    return bool(catalog.meta(PENDING))
+
+
 def collect(catalog: Catalog) -> tuple[int, int, list[str]]:
     """Drop contents and blocks that nothing refers to, and the rows of packs without any block.
 
@@ -91,6 +104,8 @@ def collect(catalog: Catalog) -> tuple[int, int, list[str]]:
         sql.COLLECT_DONE,
     ):
         catalog.execute(statement)
+    if is_pending(catalog):
+        catalog.set_meta(PENDING, "")
     for pack_id, _, _ in doomed:
         shares.pop(pack_id, None)
     return sum(size for _, _, size in doomed), sum(shares.values()), [name for _, name, _ in doomed]

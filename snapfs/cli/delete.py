@@ -88,7 +88,7 @@ Deletes snapshots, any of them and in any order; the others stay as they are. `A
 inclusive, in the order of the chain. Every name is listed before it asks.
 
 What is freed at once are packs that no snapshot needs any more. Dead blocks in packs that others still
-need are counted. If a reader holds blocks just now, the next delete frees them.
+need are counted. If a reader holds blocks just now, the next delete or create frees them.
 
 A pinned snapshot is never deleted: exit code 1, and nothing was done.""",
     examples=(

@@ -16,7 +16,9 @@ from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.handles import lies_in
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 from snapfs.model.snapshot import NewRoot, Root
+from snapfs.model.units import format_size
 from snapfs.progress import Progress
+from snapfs.reclaim.packs import free_pending
 from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository
 from snapfs.repository.roots import add_root, plan_root
@@ -54,6 +56,8 @@ def create(
         taken = take(
             repository, registered, root_fd, rules, _take_options(options), progress=progress
         )
+        if not options.dry_run and (freed := free_pending(repository)):
+            progress.note(f"freed {format_size(freed)} that an earlier delete had to leave")
         result = replace(_result(registered, taken), explained=explained)
         note.exit = 3 if result.problems or result.damaged else 0
         name = result.snapshot.name if result.snapshot else "no snapshot"

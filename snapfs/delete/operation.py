@@ -1,7 +1,7 @@
 """`delete`: fold any set of snapshots into their neighbours and free the packs that are then dead.
 
 Folding never waits for readers: if ``locks/gc`` is busy, the bytes stay pending and the next delete
-frees them. The plan is the very same statements, rolled back.
+or create frees them. The plan is the very same statements, rolled back.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from snapfs import faults
 from snapfs.catalog import rows
-from snapfs.catalog.fold import fold
+from snapfs.catalog.fold import fold, leave_pending
 from snapfs.errors import LockedError, NotFoundError, PinnedError, StorageFullError
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress
@@ -55,7 +55,7 @@ class DeleteResult:
     freed_bytes: int
     """what the packs folder shrank by"""
     pending_bytes: int
-    """what the next delete frees, because someone was reading"""
+    """what the next delete or create frees, because someone was reading"""
     reclaimable_bytes: int
     """dead bytes in packs that stay, for prune"""
     packs_removed: int
@@ -185,7 +185,7 @@ def _run(
                 catalog.shrink()
         else:
             pending, freed = freed.freed_bytes, Freed(0, freed.reclaimable_bytes, 0)
-            progress.note("blocks are being read: what became free is pending for the next delete")
+            progress.note("blocks are being read: what became free is pending for the next run")
         dump_if_due(repository)
         repository.catalog.checkpoint()
     return DeleteResult(
@@ -230,7 +230,11 @@ def _fold(
                 fold(catalog, root_id, snapshot_id)
         if root is not None:
             drop_root(catalog, root.id)
-        freed = collect_rows(catalog) if collecting else pending
+        if collecting:
+            freed = collect_rows(catalog)
+        else:
+            freed = pending
+            leave_pending(catalog)
         made.record(
             "delete",
             {

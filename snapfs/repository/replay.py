@@ -18,7 +18,7 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.commit import DigestsOf, Replay, SegmentRow, counters, set_counters
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.fold import collect, fold
+from snapfs.catalog.fold import collect, fold, leave_pending
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import DamageError, SnapfsError
 from snapfs.model.snapshot import Root
@@ -124,6 +124,8 @@ def _delete(catalog: Catalog, record: Record) -> None:
         drop_root(catalog, record.header["drop_root"])
     if record.header["collect"]:
         collect(catalog)
+    else:
+        leave_pending(catalog)
 
 
 def _collect(catalog: Catalog, record: Record) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.model.units import format_size
 from tests.harness.history import History
 from tests.harness.inprocess import InProcess
 from tests.harness.program import PROGRAM
@@ -188,24 +189,29 @@ def test_delete_never_waits_for_a_reader(past: History) -> None:
     """While somebody decodes blocks, delete folds, says that bytes are pending, and the next run frees them."""
     target = past.scratch / "slow"
     past.snapfs.restore_in_place("s2", "--delete", cwd=past.tree)
+    only = past.tree / "only here"
+    only.write_bytes(os.urandom(100_000))
+    past.snapfs.create(past.tree, "big")
+    only.unlink()
     process = stopped_at(past, "restore.planned", "restore", "s2", "--to", target)
     try:
         begin = time.monotonic()
-        done = past.snapfs("delete", "s0", "s1", "--yes", cwd=past.tree)
+        done = past.snapfs("delete", "s0", "s1", "big", "--yes", cwd=past.tree)
         assert time.monotonic() - begin < 5
         assert "pending" in done.text + done.errors
         assert past.listed() == ["s2"]
     finally:
         go_on(past, process)
     assert_same(past.states["s2"], survey(target))
-    size = sum(path.stat().st_size for path in (past.snapfs.repository / "packs").iterdir())
-    past.take("next")
-    past.snapfs("delete", "s2", "--yes", cwd=past.tree)
-    past.check("next")
-    assert (
-        sum(path.stat().st_size for path in (past.snapfs.repository / "packs").iterdir())
-        < size + 400_000
-    )
+    packs = past.snapfs.repository / "packs"
+    before = {path.name: path.stat().st_size for path in packs.iterdir()}
+    taken = past.snapfs("create", past.tree, "--name", "next", "-v")
+    after = {path.name: path.stat().st_size for path in packs.iterdir()}
+    gone = sum(size for name, size in before.items() if name not in after)
+    assert gone > 100_000
+    assert f"freed {format_size(gone)} that an earlier delete had to leave" in taken.errors
+    past.states["next"] = survey(past.tree)
+    past.check("s2", "next")
 
 
 @pytest.mark.parametrize("command", ["ls s0: --recursive", "list", "cat s0:changing", "diff s0 s2"])

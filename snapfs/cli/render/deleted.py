@@ -18,9 +18,7 @@ def what_stays(result: DeleteResult) -> list[str]:
     """After it: what is not freed, and why."""
     parts = []
     if result.pending_bytes:
-        parts.append(
-            f"{format_size(result.pending_bytes)} wait for the next delete, readers are busy"
-        )
+        parts.append(f"{format_size(result.pending_bytes)} wait for the next run, readers are busy")
     if result.reclaimable_bytes:
         parts.append(
             f"{format_size(result.reclaimable_bytes)} of dead blocks lie in packs still needed"
