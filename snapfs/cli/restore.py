@@ -123,8 +123,9 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 plan = _plan(invocation, repository, stored, options)
                 print_plan(invocation, stored, plan)
                 return Exit.PARTIAL if plan.problems else Exit.DONE
-            if not arguments.yes:
-                _ask(invocation, repository, stored, options)
+            if not arguments.yes and not _ask(invocation, repository, stored, options):
+                invocation.say("nothing to do: everything is there as it was")
+                return Exit.DONE
             result, hints = _restore(invocation, repository, stored, options)
         print_restored(invocation, repository, stored.root, options, result, hints=hints)
     return Exit.PARTIAL if result.problems else Exit.DONE
@@ -160,16 +161,22 @@ def _plan(
 
 def _ask(
     invocation: Invocation, repository: Repository, stored: StoredSide, options: RestoreOptions
-) -> None:
-    """In place always; elsewhere before anything is deleted, which no snapshot has."""
+) -> bool:
+    """In place always; elsewhere before anything is deleted, which no snapshot has.
+
+    False if there is nothing to do in place, and so nothing to ask.
+    """
     if options.in_place:
         invocation.must_ask(yes=False, dry_run=False)
     elif not options.delete:
-        return
+        return True
     plan = _plan(invocation, repository, stored, options)
+    if options.in_place and not (plan.create or plan.overwrite or plan.delete or plan.problems):
+        return False
     if options.in_place or plan.delete:
         invocation.must_ask(yes=False, dry_run=False)
         invocation.confirm(plan_lines(stored, plan), "Go on?")
+    return True
 
 
 def _options(
@@ -221,7 +228,7 @@ that nothing can be deleted with it.
 
 With `--in-place` the root itself is brought back, or PATH in it. A PATH that the snapshot does not have
 is deleted with `--delete`, and an error without. It asks first and says how many entries
-it would create, overwrite, delete (with `--delete`) and leave alone. What was excluded when the snapshot
+it would create, overwrite, delete (with `--delete`) and leave alone; if it would do nothing, it says that. What was excluded when the snapshot
 was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
 before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the
 newest then: `latest` is the state before the restore, `latest~1` the snapshot before that.

@@ -155,6 +155,13 @@ def test_questions(binary: Binary, tmp_path: Path) -> None:
     assert code == 0
     assert out.splitlines()[-1].startswith("snapfs restore tree@")
     assert (tree / "plain").read_bytes() == b"plain"
+    listed = binary("list", "tree").stdout
+    code, shown, out = asked(binary, b"n\n", "restore", "s1", "--in-place")
+    assert (code, out) == (0, "")
+    assert "[y/N]" not in shown
+    assert "nothing to do: everything is there as it was" in shown
+    assert binary("list", "tree").stdout == listed  # no safety snapshot of nothing
+    (tree / "plain").write_bytes(b"changed")
     code, shown, out = asked(binary, b"y\n", "delete", "s1", "--json")
     assert code == 2
     assert "add --yes" in shown
