@@ -42,8 +42,9 @@ def entries(
         if rules is not None:
             is_dir = S_IFMT(st.st_mode) == 0o040000
             is_file = S_IFMT(st.st_mode) == 0o100000
-            left_out = rules.excluded(name, is_dir, st.st_size if is_file else 0)
-            if left_out and not (spare is not None and spare(name)):
+            size = st.st_size if is_file else 0
+            if rules.excluded(name, is_dir, size) and not (spare is not None and spare(name)):
+                rules.left_out(name, is_dir, size)
                 continue
         if skip and (st.st_dev, st.st_ino) in skip:
             skipped()

@@ -24,7 +24,7 @@ from snapfs.catalog.commit import commit, record_blocks
 from snapfs.catalog.rows import RootRow, SnapshotRow
 from snapfs.errors import NotFoundError, SnapfsError, StorageFullError, UsageError
 from snapfs.fs.machine import group_name, user_name
-from snapfs.fs.matching import RuleMatcher
+from snapfs.fs.matching import MOST_LARGE, RuleMatcher
 from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
 from snapfs.model.names import default_snapshot_name
@@ -55,6 +55,8 @@ class TakeOptions:
     ignore_inode: bool = False
     spare: Callable[[bytes], bool] | None = None
     """says of a path that a rule leaves out that it is wanted all the same"""
+    refuse: Callable[[Problem], None] | None = None
+    """is told of each problem before there is a snapshot; raises so that there will be none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,14 @@ def _take(
                 remove_unfinished(repository, root.id)
             raise
         faults.point("create.walked")
+        if options.refuse is not None:
+            for _, path, number, what in repository.catalog.execute(sql.STAGE_PROBLEMS).fetchall():
+                options.refuse(Problem(path, number, what))
+        if matcher.forgot:
+            progress.note(
+                f"more than {MOST_LARGE:,} files are left out for their size: restore --delete will "
+                "not know the rest of them once they are smaller"
+            )
         if captured.totals.repository_seen:
             progress.note(f"the repository {repository.name} lies inside and is left out")
         faults.point("create.packs-durable")
@@ -249,7 +259,7 @@ def _commit(
         catalog = repository.catalog
         row = _snapshot_row(
             repository, root, head, captured, name, created_ns, options.message,
-            matcher.rules.with_standing(matcher.ignore_files()).to_text(),
+            matcher.as_met().to_text(),
             catalog.take("snapshot"),
         )  # fmt: skip
         done = commit(catalog, root.root.id, row, head.id if head else None, tags)

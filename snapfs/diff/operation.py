@@ -27,7 +27,7 @@ from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
 from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import StagedState, StoredState, within
+from snapfs.tree.state import StagedState, StoredState, held, within
 
 MAX_ID = (1 << 63) - 1
 
@@ -171,6 +171,7 @@ def stage_live(
             one_file_system=rules.one_file_system,
             checksum=checksum,
             skip=frozenset({(st.st_dev, st.st_ino)}),
+            spare=held(repository.catalog, row.root.id, snapshot.id),
         ),
         BlockStore(None),
         now_ns=repository.clock.now_ns(),

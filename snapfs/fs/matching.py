@@ -9,6 +9,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Container
+from dataclasses import replace
 from typing import NamedTuple
 
 from snapfs.fs.patterns import PatternSet, parse_patterns, split_lines
@@ -19,6 +20,8 @@ CACHE_TAG = b"CACHEDIR.TAG"
 _CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _MAX_IGNORE_BYTES = 1 << 20
+MOST_LARGE = 16 * 1024
+"""Files left out for their size that a snapshot remembers."""
 
 
 class Verdict(NamedTuple):
@@ -35,7 +38,7 @@ _KEPT = Verdict(False, b"", "")
 class DirRules:
     """The rules in force for the entries of one directory."""
 
-    __slots__ = ("_matcher", "_name", "_parent", "_sets", "digest", "only", "only_why")
+    __slots__ = ("_matcher", "_name", "_parent", "_sets", "digest", "large", "only", "only_why")
 
     def __init__(
         self,
@@ -52,13 +55,14 @@ class DirRules:
         self._sets = sets
         self.only: frozenset[bytes] | None = None
         self.only_why = ""
+        self.large: frozenset[bytes] = frozenset()
+        """names that were too large when the snapshot was taken"""
         self.digest = digest
         """Changes with every rule in force here: part of the directory's fingerprint."""
 
     def excluded(self, name: bytes, is_dir: bool, size: int = 0) -> bool:
         """Whether to leave ``name`` out; ``size`` counts for regular files, give 0 for others."""
-        larger_than = self._matcher.rules.larger_than
-        if larger_than is not None and size > larger_than and not is_dir:
+        if not is_dir and self._too_large(name, size):
             return True
         if self.only is not None:
             return name not in self.only
@@ -71,9 +75,9 @@ class DirRules:
 
     def explain(self, name: bytes, is_dir: bool, size: int = 0) -> Verdict:
         """As `excluded`, with the reason."""
-        larger_than = self._matcher.rules.larger_than
-        if larger_than is not None and size > larger_than and not is_dir:
-            return Verdict(True, exact_size(larger_than).encode(), "--exclude-larger-than")
+        if not is_dir and self._too_large(name, size):
+            limit = self._matcher.rules.larger_than or 0
+            return Verdict(True, exact_size(limit).encode(), "--exclude-larger-than")
         if self.only is not None:
             return _KEPT if name in self.only else Verdict(True, min(self.only), self.only_why)
         for patterns, levels in self._sets:
@@ -81,6 +85,21 @@ class DirRules:
             if decided is not None:
                 return Verdict(not decided.negated, decided.text, decided.source)
         return _KEPT
+
+    def left_out(self, name: bytes, is_dir: bool, size: int) -> None:
+        """Remember what cannot be told later: that ``name`` is not in the snapshot for its size."""
+        if is_dir or not self._too_large(name, size):
+            return
+        names = [name]
+        here: DirRules | None = self
+        while here is not None and here._parent is not None:
+            names.append(here._name)
+            here = here._parent
+        self._matcher.see_large(b"/".join(reversed(names)))
+
+    def _too_large(self, name: bytes, size: int) -> bool:
+        larger_than = self._matcher.rules.larger_than
+        return larger_than is not None and (size > larger_than or name in self.large)
 
     def _prefix(self, levels: int) -> bytes:
         """Path of this directory from the one ``levels`` further up, with a slash at its end.
@@ -131,7 +150,16 @@ class RuleMatcher:
         self._run_patterns = PatternSet(parse_patterns(rules.patterns))
         self._problem = problem
         self._fixed = None if rules.standing is None else dict(rules.standing)
+        self._was_marked = dict(rules.marked)
+        self._was_large: dict[bytes, set[bytes]] = {}
+        for path in rules.large:
+            directory, _, name = path.rpartition(b"/")
+            self._was_large.setdefault(directory, set()).add(name)
         self._found: dict[bytes, bytes] = {}
+        self._marked: dict[bytes, tuple[bytes, ...]] = {}
+        self._large: set[bytes] = set()
+        self.forgot = False
+        """whether there were more large files than are remembered"""
         self._sets: dict[bytes, PatternSet] = {}
         markers = list(rules.if_present)
         self._markers = [*markers, CACHE_TAG] if rules.caches else markers
@@ -169,9 +197,21 @@ class RuleMatcher:
             if index not in matched
         )
 
-    def ignore_files(self) -> tuple[tuple[bytes, bytes], ...]:
-        """The .snapfsignore files met so far: (directory, text), for ``Rules.with_standing``."""
-        return tuple(sorted(self._found.items()))
+    def see_large(self, path: bytes) -> None:
+        """A file is left out for its size."""
+        if len(self._large) < MOST_LARGE:
+            self._large.add(path)
+        else:
+            self.forgot = self.forgot or path not in self._large
+
+    def as_met(self) -> Rules:
+        """The rules together with what the walk has met, as a snapshot keeps them."""
+        return replace(
+            self.rules,
+            standing=tuple(sorted(self._found.items())),
+            marked=tuple(sorted(self._marked.items())),
+            large=tuple(sorted(self._large)),
+        )
 
     def _look_into(
         self,
@@ -191,12 +231,16 @@ class RuleMatcher:
             present = [marker for marker in self._markers if marker in names]
             if CACHE_TAG in present and CACHE_TAG not in self.rules.if_present:
                 present = [marker for marker in present if marker != CACHE_TAG or _is_cache(dir_fd)]
+            present = sorted({*present, *self._was_marked.get(path, ())})
             if present:
+                self._marked[path] = tuple(present)
                 if here is None:
                     here = DirRules(self, None, name, (), self.rules.digest())
                 here.only = frozenset(present)
                 cache = present == [CACHE_TAG] and self.rules.caches
                 here.only_why = "--exclude-caches" if cache else "--exclude-if-present"
+        if here is not None and path in self._was_large:
+            here.large = frozenset(self._was_large[path])
         return here
 
     def _ignore_text(

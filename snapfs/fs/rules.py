@@ -16,7 +16,7 @@ import base64
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from snapfs.errors import DamageError
 from snapfs.fs.patterns import is_rule, split_lines
@@ -36,8 +36,10 @@ class RuleLine(NamedTuple):
 class Rules:
     """Everything that decides what a snapshot leaves out. Sizes in bytes.
 
-    ``standing`` holds (directory, text) of the .snapfsignore files in force; None means that they are
-    read from the live directories.
+    The last three say how it was when a snapshot was taken. ``standing`` holds (directory, text) of the
+    .snapfsignore files in force; None means that they are read from the live directories. ``marked`` holds
+    (directory, markers) of those that were left out but for their markers, ``large`` the paths of files
+    left out for their size: these stay left out, whatever became of marker and size since.
     """
 
     patterns: tuple[RuleLine, ...] = ()
@@ -46,10 +48,12 @@ class Rules:
     one_file_system: bool = False
     larger_than: int | None = None
     standing: tuple[tuple[bytes, bytes], ...] | None = None
+    marked: tuple[tuple[bytes, tuple[bytes, ...]], ...] = ()
+    large: tuple[bytes, ...] = ()
 
     def to_text(self) -> str:
         """As JSON, for the snapshot's row."""
-        value = {
+        value: dict[str, Any] = {
             "patterns": [[to_text(line.text), line.source] for line in self.patterns],
             "caches": self.caches,
             "if_present": [to_text(name) for name in self.if_present],
@@ -59,6 +63,12 @@ class Rules:
             if self.standing is None
             else [[to_text(path), base64.b64encode(text).decode()] for path, text in self.standing],
         }
+        if self.marked:
+            value["marked"] = [
+                [to_text(path), list(map(to_text, names))] for path, names in self.marked
+            ]
+        if self.large:
+            value["large"] = list(map(to_text, self.large))
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     @staticmethod
@@ -80,19 +90,20 @@ class Rules:
                 standing=None
                 if standing is None
                 else tuple((to_bytes(path), base64.b64decode(text)) for path, text in standing),
+                marked=tuple(
+                    (to_bytes(path), tuple(map(to_bytes, names)))
+                    for path, names in value.get("marked", ())
+                ),
+                large=tuple(map(to_bytes, value.get("large", ()))),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise DamageError(
                 "the rules of a snapshot are damaged", hint="run snapfs verify"
             ) from error
 
-    def with_standing(self, ignore_files: tuple[tuple[bytes, bytes], ...]) -> Rules:
-        """The same rules with the .snapfsignore files that a matcher found."""
-        return replace(self, standing=ignore_files)
-
     def digest(self) -> bytes:
-        """16 bytes that differ for different rules of the run; .snapfsignore files do not enter."""
-        text = replace(self, standing=None).to_text()
+        """16 bytes that differ for different rules of the run; how it was then does not enter."""
+        text = replace(self, standing=None, marked=(), large=()).to_text()
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def describe(self) -> tuple[str, ...]:

@@ -53,12 +53,16 @@ class Children:
                 self._settle(level, fd, entry, listed=level.names.take(entry.name))
             elif level.names is not None and not level.names.take(entry.name):
                 self._settle_spelling(level, fd, entry)
-        if self._run.options.delete and not level.spared:
-            if directory.part is Part.WHOLE:
-                assert level.names is not None
-                self._delete(level, fd, level.names.untaken())
+        deletes = self._run.options.delete and not level.spared
+        if directory.part is not Part.WHOLE:
+            self._delete(level, fd, directory.gone if deletes else ())
+        else:
+            assert level.names is not None
+            untaken = level.names.untaken()
+            if deletes:
+                self._delete(level, fd, untaken)
             else:
-                self._delete(level, fd, directory.gone)
+                self._run.counts.left_alone += sum(1 for _ in untaken)
         level.names = None
 
     def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:

@@ -119,7 +119,7 @@ class MaterializeResult:
     """Replaced by other bytes or another kind, or given other attributes."""
     deleted: int
     left_alone: int
-    """Differ from what is wanted and stay: policy, protection, mount points."""
+    """Differ from what is wanted, or are not wanted, and stay: policy, protection, mount points, no deletion."""
     unchanged: int
     """Were already as wanted."""
     written_bytes: int

@@ -56,7 +56,7 @@ class RestorePlan:
     delete: int
     """entries that go"""
     left_alone: int
-    """entries that are there and stay"""
+    """entries that are there and stay; one that the snapshot does not have counts with all in it as one"""
     total_bytes: int
     """bytes that are written"""
     problems: int
@@ -80,7 +80,7 @@ class RestoreResult:
     deleted: int
     """entries that went"""
     left_alone: int
-    """entries that were there and stayed as they were by wish"""
+    """entries that were there and stayed by wish, or because the snapshot does not have them: with all in it as one"""
     unchanged: int
     """entries that were as wanted already"""
     written_bytes: int

@@ -11,15 +11,16 @@ import os
 
 from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog import rows, view
-from snapfs.catalog.rows import RootRow
 from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
 from snapfs.model.kinds import Kind, State
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
-from snapfs.progress import Progress, with_reason
+from snapfs.progress import Problem, Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
-from snapfs.tree.state import within
+from snapfs.restore.selection import Filter
+from snapfs.tree.state import held, within
 
 TAG = "safety"
 CHANGED = "changed while read"
@@ -33,64 +34,74 @@ def take_safety(
     *,
     progress: Progress,
 ) -> Snapshot:
-    """Take it. Raises SnapfsError if something that is to be restored over could not be read."""
+    """Take it. Raises SnapfsError if something that is to be restored over could not be read: then
+    there is none.
+    """
     kept = rows.snapshot_row(repository.catalog, snapshot.id)
     if kept is None or root.path is None:
         raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-    row = rows.root(repository.catalog, root.id)
-    assert row is not None
+    live = root.path
+    chosen = Filter(options.include, options.exclude)
 
-    def held(path: bytes) -> bool:
-        inode = row.inode_id
-        return inode is not None and (
-            view.lookup(repository.catalog, inode, path, snapshot.id) is not None
-        )
+    def refuse(problem: Problem) -> None:
+        path = problem.path
+        if (
+            problem.what != CHANGED
+            and _concerned(path, options.paths)
+            and _chosen(chosen, path, os.path.join(live, path))
+            and _at_stake(repository, root.id, snapshot, path, delete=options.delete)
+        ):
+            name = quote(path or b".")
+            why = with_reason(problem.what, problem.errno)
+            raise SnapfsError(
+                f"the safety snapshot would not be complete ({name}: {why}), so nothing was restored",
+                subject=name,
+                hint="mend that, or give --no-safety",
+            )
 
-    fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(live, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         taken = take(
             repository,
             root,
             fd,
             Rules.from_text(kept.rules),
-            TakeOptions(message=f"before restore of {snapshot.name}", tags=(TAG,), spare=held),
+            TakeOptions(
+                message=f"before restore of {snapshot.name}",
+                tags=(TAG,),
+                spare=held(repository.catalog, root.id, snapshot.id),
+                refuse=refuse,
+            ),
             progress=progress,
         )
     finally:
         os.close(fd)
-    made = taken.snapshot
-    assert made is not None
-    for problem in rows.problems(repository.catalog, made.id):
-        if (
-            problem.what != CHANGED
-            and _concerned(problem.path, options.paths)
-            and _at_stake(repository, row, snapshot, problem.path, delete=options.delete)
-        ):
-            name = os.fsdecode(problem.path)
-            why = with_reason(problem.what, problem.errno)
-            raise SnapfsError(
-                f"the safety snapshot {made.name} is not complete ({name}: {why}), so "
-                "nothing was restored",
-                subject=name,
-                hint="mend that, or give --no-safety",
-            )
-    return made
+    assert taken.snapshot is not None
+    return taken.snapshot
+
+
+def _chosen(chosen: Filter, path: bytes, live: bytes) -> bool:
+    """Whether the patterns of the restore let it touch a path, or anything below it."""
+    if chosen.empty:
+        return True
+    is_dir = os.path.isdir(live) and not os.path.islink(live)
+    return not chosen.excluded(path, is_dir) and (is_dir or chosen.included(path, is_dir))
 
 
 def _at_stake(
-    repository: Repository, root: RootRow, snapshot: Snapshot, path: bytes, *, delete: bool
+    repository: Repository, root_id: int, snapshot: Snapshot, path: bytes, *, delete: bool
 ) -> bool:
     """Whether the restore may overwrite or delete anything at or below a path."""
-    at = None if root.head_id == snapshot.id else snapshot.id
-    while root.inode_id is not None:
-        entry = view.lookup(repository.catalog, root.inode_id, path, at)
+    root = rows.root(repository.catalog, root_id)
+    while root is not None and root.inode_id is not None:
+        entry = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
         if entry is not None:
             # What the snapshot has not read either is neither written nor cleared.
             return entry.state != State.UNREAD
         if delete or not path:
             return True
         path = path.rpartition(b"/")[0]
-        above = view.lookup(repository.catalog, root.inode_id, path, at)
+        above = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
         if above is not None:
             return above.kind != Kind.DIR
     return True

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterator
 from typing import Protocol
 
 from snapfs.catalog import compiled as sql
-from snapfs.catalog import streams, view
+from snapfs.catalog import rows, streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.view import Name
 from snapfs.errors import DamageError
@@ -194,6 +194,15 @@ class Inodes:
                 inode = self._known[at] = self._state.child(inode, part)
         self._known[path] = inode
         return inode
+
+
+def held(catalog: Catalog, root_id: int, snapshot_id: int) -> Callable[[bytes], bool]:
+    """Says of a path whether a snapshot has it, and so whether it counts although a rule leaves it out."""
+    row = rows.root(catalog, root_id)
+    if row is None or row.inode_id is None:
+        return lambda _: False
+    inodes = Inodes(StoredState(catalog, snapshot_id), row.inode_id)
+    return lambda path: inodes.at(path) is not None
 
 
 def walk(

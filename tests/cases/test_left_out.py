@@ -1,0 +1,187 @@
+"""What no snapshot holds, because it was left out or could not be read, is neither lost nor misreported."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.harness.inprocess import InProcess
+from tests.harness.output import names
+from tests.harness.program import Program
+from tests.harness.trees import assert_same, survey
+from tests.harness.user import User
+
+TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"
+
+LEFT_OUT = {
+    "marker": ("--exclude-if-present", ".mark"),
+    "cache": ("--exclude-caches",),
+    "size": ("--exclude-larger-than", "1K"),
+}
+
+
+def _leave_out(way: str, folder: Path) -> None:
+    """Make the directory so that the rule leaves out ``mine``."""
+    folder.mkdir()
+    (folder / "mine").write_text("precious" if way != "size" else "x" * 5000)
+    if way == "marker":
+        (folder / ".mark").touch()
+    elif way == "cache":
+        (folder / "CACHEDIR.TAG").write_text(TAG)
+
+
+def _reason_goes(way: str, folder: Path) -> None:
+    """Undo what made the rule leave out ``mine``."""
+    if way == "marker":
+        (folder / ".mark").unlink()
+    elif way == "cache":
+        (folder / "CACHEDIR.TAG").unlink()
+    else:
+        (folder / "mine").write_text("precious")
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_what_was_left_out_then_is_never_deleted(way: str, run: InProcess, tree: Path) -> None:
+    """Whatever became of the marker, or of the size, since."""
+    for place in (tree / "build", tree / "deep" / "er"):
+        place.parent.mkdir(exist_ok=True)
+        _leave_out(way, place)
+    run("create", tree, "--name", "then", *LEFT_OUT[way])
+    for place in (tree / "build", tree / "deep" / "er"):
+        _reason_goes(way, place)
+        (place / "gone" if way == "size" else place / "other").write_text("new")
+    told = run("diff", "--json", cwd=tree).json_lines()
+    assert not [line["path"] for line in told if line.get("path", "").endswith("mine")]
+    back = run("restore", "then", "--in-place", "--delete", "--yes", "--no-safety", cwd=tree)
+    for place in (tree / "build", tree / "deep" / "er"):
+        assert (place / "mine").read_text() == "precious"
+        # In a marked directory all was left out; a new file that is small was not.
+        assert (place / "other").exists() == (way != "size")
+        assert not (place / "gone").exists()
+    assert "left alone" in back.errors
+    assert run("diff", "--exit-code", cwd=tree).out == b""
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_what_was_left_out_then_stays_in_another_target(
+    way: str, run: InProcess, tree: Path, workspace: Path
+) -> None:
+    _leave_out(way, tree / "build")
+    run("create", tree, "--name", "then", *LEFT_OUT[way])
+    target = workspace / "target"
+    for of, to in (("then", target), ("then:build", target / "build")):
+        (target / "build").mkdir(parents=True, exist_ok=True)
+        (target / "build" / "mine").write_text("precious")
+        run("restore", of, "--to", to, "--overwrite", "always", "--delete", "--yes", cwd=tree)
+        assert (target / "build" / "mine").read_text() == "precious"
+
+
+@pytest.mark.parametrize("way", ["marker", "cache"])
+def test_the_way_back_keeps_what_a_marker_kept(way: str, run: InProcess, tree: Path) -> None:
+    """A file beside a marker that came after the snapshot: left alone, by the restore and by its undo."""
+    (tree / "d").mkdir()
+    (tree / "d" / "f").write_text("1")
+    run("create", tree, "--name", "then", *LEFT_OUT[way])
+    marker = tree / "d" / (".mark" if way == "marker" else "CACHEDIR.TAG")
+    marker.write_text(TAG)
+    (tree / "d" / "mine").write_text("precious")
+    before = survey(tree)
+    run("restore", "then", "--in-place", "--delete", "--yes", cwd=tree)
+    assert not marker.exists()
+    assert (tree / "d" / "mine").read_text() == "precious"
+    run("restore", "latest", "--in-place", "--delete", "--yes", "--no-safety", cwd=tree)
+    assert_same(before, survey(tree))
+
+
+@pytest.mark.parametrize("way", LEFT_OUT)
+def test_a_file_that_a_rule_would_leave_out_only_now_is_compared(
+    way: str, run: InProcess, tree: Path
+) -> None:
+    (tree / "d").mkdir()
+    (tree / "d" / "f").write_text("1")
+    run("create", tree, "--name", "then", *LEFT_OUT[way])
+    (tree / "d" / "f").write_text("2" * 5000)
+    if way != "size":
+        (tree / "d" / (".mark" if way == "marker" else "CACHEDIR.TAG")).write_text(TAG)
+    lines = {line["path"]: line for line in run("diff", "--json", cwd=tree).json_lines()}
+    assert lines["d/f"]["letter"] == "M"
+    assert "content" in lines["d/f"]["what"]
+
+
+def test_too_many_large_files_are_told(
+    run: InProcess, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("snapfs.fs.matching.MOST_LARGE", 3)
+    for number in range(5):
+        (tree / f"large-{number}").write_text("x" * 5000)
+    done = run("create", tree, "--exclude-larger-than", "1K")
+    assert "files are left out for their size" in done.errors
+
+
+# --- what cannot be read ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own(workspace: Path, user: User) -> Path:
+    tree = workspace / "own" / "tree"
+    for name in ("f", "d/f", "d/g"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("old")
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, user.uid, user.gid)
+    return tree
+
+
+@pytest.mark.parametrize("newest", [True, False])
+@pytest.mark.parametrize("closed", ["f", "d", "new", "new directory"])
+def test_nothing_is_restored_over_what_the_safety_snapshot_cannot_read(
+    closed: str, newest: bool, as_user: Program, user: User, own: Path
+) -> None:
+    """Whether or not the snapshot that is restored is the newest."""
+    as_user.create(own, "then")
+    if not newest:
+        as_user.create(own, "later")
+    precious = own / closed
+    if closed == "d":
+        precious = own / "d" / "f"
+    elif closed == "new directory":
+        (own / closed).mkdir()
+        os.chown(own / closed, user.uid, user.gid)
+        precious = own / closed / "f"
+    precious.write_text("precious")
+    os.chown(precious, user.uid, user.gid)
+    (own / closed).chmod(0)
+    listed = names(as_user("list", "tree", "--json"))
+    words = ("restore", "then", "--in-place", "--delete", "--yes")
+    done = as_user(*words, cwd=own, ok=(1,))
+    shown = f"'{closed}'" if " " in closed else closed
+    assert f"would not be complete ({shown}: " in done.errors
+    assert "nothing was restored" in done.errors
+    assert precious.read_text() == "precious"
+    # No snapshot is left that would be the newest, and hold what is there now.
+    assert names(as_user("list", "tree", "--json")) == listed
+    (own / closed).chmod(0o700 if (own / closed).is_dir() else 0o600)
+    back = as_user(*words, cwd=own)
+    assert precious.exists() == (closed in ("f", "d"))
+    undo = back.text.splitlines()[-1].split()[1:]
+    as_user(*undo, "--yes", "--no-safety", cwd=own)
+    assert precious.read_text() == "precious"
+
+
+def test_what_a_restore_does_not_touch_need_not_be_readable(
+    as_user: Program, user: User, own: Path
+) -> None:
+    as_user.create(own, "then")
+    (own / "f").write_text("changed")
+    (own / "d" / "f").chmod(0)
+    words = ("restore", "then", "--in-place", "--delete", "--yes")
+    as_user(*words, cwd=own, ok=(1,))
+    assert (own / "f").read_text() == "changed"
+    for more in (["--exclude", "d/f"], ["--exclude", "d/"], ["--include", "/f"], ["f"]):
+        (own / "f").write_text("changed")
+        flags = words[2:] if "--include" not in more else ("--in-place", "--yes")
+        as_user("restore", "then", *more, *flags, cwd=own, ok=(0, 3))
+        assert (own / "f").read_text() == "old", more
+    assert (own / "d" / "f").stat().st_mode & 0o7777 == 0
