@@ -30,6 +30,7 @@ ROWWISE = (
     "OWNER_PUT",
     "TAG_PUT",
     "ORPHAN_PUT",
+    "RUN_SET",
     "BLOCKS_KNOWN",
     "BLOCKS_PLACES",
 )

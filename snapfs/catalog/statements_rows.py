@@ -31,6 +31,7 @@ def put_new(table: Any) -> Any:
 
 
 _put_owner = upsert(owner).values({column.name: bindparam(column.name) for column in owner.c})
+_put_run = upsert(run).values({column.name: bindparam(column.name) for column in run.c})
 _put_block = upsert(schema.block).values(
     {column.name: bindparam(column.name) for column in schema.block.c}
 )
@@ -91,11 +92,17 @@ ALL: dict[str, Any] = {
     .where(problem.c.snapshot_id == p("snapshot"))
     .order_by(problem.c.seq),
     "PROBLEMS_DELETE": delete(problem).where(problem.c.snapshot_id == p("snapshot")),
+    "RUN_SET": _put_run.on_conflict_do_update(
+        index_elements=["id"],
+        set_={
+            name: _put_run.excluded[name] for name in ("root_id", "finished_ns", "exit", "summary")
+        },
+    ),
     "RUNS": select(*run.c)
     .where(
         and_(
             or_(p("root").is_(None), run.c.root_id == p("root")),
-            or_(p("failed") == 0, and_(run.c.finished_ns.is_not(None), run.c.exit != 0)),
+            or_(p("failed") == 0, run.c.exit.is_(None), run.c.exit != 0),
         )
     )
     .order_by(run.c.id.desc())

@@ -34,7 +34,7 @@ class Arguments(Common):
     root_word: str | None = argument(
         "[ROOT]", completes="root", about="only those of one root (default: all)"
     )
-    failed: bool = flag("--failed", about="only those that did not end with exit code 0")
+    failed: bool = flag("--failed", about="only those that have not ended with exit code 0")
     number: int | None = option(
         "-n", "--number", metavar="N", parse=parse_count, about="only the newest N"
     )
@@ -58,15 +58,14 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 
 def row(run: Run, clock: Clock) -> tuple[str, ...]:
     """The cells of one run."""
-    ended = run.finished_ns is not None
     return (
         local_time(run.started_ns, clock),
         format_duration(run.finished_ns - run.started_ns) if run.finished_ns is not None else "",
-        str(run.exit) if ended and run.exit is not None else "killed",
+        "-" if run.exit is None else str(run.exit),
         printable(run.user or str(run.user_id)),
         run.root or "",
         printable(run.command),
-        printable(run.summary),
+        printable(run.summary) if run.exit is not None else "was killed, or is at work still",
     )
 
 
@@ -76,7 +75,8 @@ COMMAND = Command(
     synopsis=("runs [ROOT] [--failed] [-n N]",),
     description="""\
 Lists every command that changed something, oldest first: when, how long, with what exit code, by whom, on
-which root, and what came of it.""",
+which root, and what came of it. One that worked on several roots has a line for each. What has no exit code
+was killed, or is at work still; `--failed` shows that as well.""",
     examples=(
         Example("snapfs runs -n 10", "the last ten"),
         Example("snapfs runs --failed", "what went wrong"),

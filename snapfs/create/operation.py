@@ -52,7 +52,9 @@ def create(
             rules = replace(rules, patterns=(*rules.patterns, *_own(repository, root)))
             repository = stack.enter_context(_thrown_away())
         registered = add_root(repository, root) if isinstance(root, NewRoot) else root
-        note.root_id = registered.id
+        note.root_ids = (registered.id,)
+        if not options.dry_run:
+            note.begin()
         taken = take(
             repository, registered, root_fd, rules, _take_options(options), progress=progress
         )

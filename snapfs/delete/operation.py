@@ -137,7 +137,8 @@ def _delete(
         )  # fmt: skip
     chosen = _checked(snapshots)
     roots = sorted({one.root_id for one in chosen} | ({root.id} if root else set()))
-    with recorded(repository, roots[0] if len(roots) == 1 else None) as note:
+    with recorded(repository, *roots) as note:
+        note.begin()
         try:
             result = _run(repository, chosen, roots, root, started_ns, progress)
         except StorageFullError:
@@ -147,7 +148,7 @@ def _delete(
         make_reserve(repository.fd, repository.handed)
         note.summary = f"{len(chosen)} deleted, {result.freed_bytes} bytes freed"
         if root is not None:
-            note.root_id = None
+            note.root_ids = ()
         return result
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from snapfs.catalog import rows
 from snapfs.errors import NotFoundError, UsageError
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.repository.changes import change
 from snapfs.repository.locks import root_lock
@@ -75,16 +76,22 @@ def _edit(
             return tuple(_planned(repository, snapshot, edit)[1] for snapshot in snapshots)
     roots = sorted({snapshot.root_id for snapshot in snapshots})
     with ExitStack() as stack:
-        stack.enter_context(recorded(repository, roots[0] if len(roots) == 1 else None))
+        note = stack.enter_context(recorded(repository, *roots))
         for root_id in roots:
             lock = root_lock(root_id)
             stack.enter_context(
                 repository.locks.hold(lock, exclusive=True, wait_s=repository.lock_wait_s)
             )
-        return tuple(_edit_one(repository, snapshot, edit) for snapshot in snapshots)
+        changes: list[str] = []
+        changed = tuple(_edit_one(repository, snapshot, edit, changes) for snapshot in snapshots)
+        note.silent = not changes
+        note.summary = "; ".join(changes)
+        return changed
 
 
-def _edit_one(repository: Repository, snapshot: Snapshot, edit: Edit) -> Snapshot:
+def _edit_one(
+    repository: Repository, snapshot: Snapshot, edit: Edit, changes: list[str]
+) -> Snapshot:
     with change(repository) as made:
         catalog = repository.catalog
         now, wanted = _planned(repository, snapshot, edit)
@@ -104,7 +111,19 @@ def _edit_one(repository: Repository, snapshot: Snapshot, edit: Edit) -> Snapsho
         )
         changed = rows.snapshot(catalog, now.id)
         assert changed is not None
-        return changed
+    changes.append(_told(now, changed))
+    return changed
+
+
+def _told(before: Snapshot, after: Snapshot) -> str:
+    """What an edit did, for the record of runs."""
+    parts = [f"is now {after.name}"] if after.name != before.name else []
+    parts += ["has another message"] if after.message != before.message else []
+    parts += [f"+{tag}" for tag in after.tags if tag not in before.tags]
+    parts += [f"-{tag}" for tag in before.tags if tag not in after.tags]
+    if after.pinned != before.pinned:
+        parts.append("pinned" if after.pinned else "unpinned")
+    return f"{before.name}: {', '.join(parts)}"
 
 
 def _planned(repository: Repository, snapshot: Snapshot, edit: Edit) -> tuple[Snapshot, Snapshot]:
@@ -155,13 +174,15 @@ def _edit_root(repository: Repository, wanted: Root, *, nested: bool, dry_run: b
             _check_root(repository, wanted, nested=nested)
         return wanted
     with (
-        recorded(repository, wanted.id),
+        recorded(repository, wanted.id) as note,
         repository.locks.hold(root_lock(wanted.id), exclusive=True, wait_s=repository.lock_wait_s),
         change(repository) as made,
     ):
         _check_root(repository, wanted, nested=nested)
         set_root(repository.catalog, wanted)
         made.record("edit-root", {"root": root_to_json(wanted)})
+        place = "" if wanted.path is None else f" at {quote(wanted.path)}"
+        note.summary = f"is now {wanted.label}{place}"
     return wanted
 
 

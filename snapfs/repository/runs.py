@@ -6,7 +6,7 @@ import contextlib
 import os
 import pwd
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -36,75 +36,80 @@ class Run:
     started_ns: int
     """when it began"""
     finished_ns: int | None
-    """when it ended"""
+    """when it ended; null if it was killed, or is at work still"""
     user_id: int
     """who ran it, as a number"""
     user: str | None
     """who ran it, as a name if that is known here"""
     exit: int | None
-    """its exit code"""
+    """its exit code; null if it has not ended"""
     summary: str
     """what it did, or why it failed"""
 
 
 class RunNote:
-    """Filled by the operation while it runs."""
+    """Filled by the operation while it runs. Set ``silent`` for a run that changed nothing."""
 
-    def __init__(self) -> None:
-        self.root_id: int | None = None
+    def __init__(self, repository: Repository, root_ids: Sequence[int]) -> None:
+        self.root_ids = tuple(root_ids)
+        """roots it works on: each has it among its runs"""
         self.exit = int(Exit.DONE)
         self.summary = ""
         self.silent = False
+        self._repository = repository
+        self._started_ns = repository.clock.now_ns()
+        self._rows: list[int] = []
+
+    def begin(self) -> None:
+        """Write down that it is at work, so that one that is killed is known as well."""
+        # The catalog is not touched where no block is free.
+        if has_room(self._repository.fd):
+            with contextlib.suppress(SnapfsError):
+                self._put(_PATIENCE_S, None, None)
+
+    def end(self, wait_s: float) -> None:
+        """Write down how it ended; trouble in that is passed over."""
+        if self.silent:
+            return
+        with contextlib.suppress(SnapfsError):
+            self._put(wait_s, self._repository.clock.now_ns(), self.exit)
+
+    def _put(self, wait_s: float, finished_ns: int | None, code: int | None) -> None:
+        words = [word.decode("utf-8", "backslashreplace") for word in self._repository.command_line]
+        catalog = self._repository.catalog
+        roots: Sequence[int | None] = self.root_ids or (None,)
+        with catalog.write(wait_s):
+            ids = self._rows
+            if not ids:
+                first = catalog.take("run", len(roots))
+                ids = list(range(first, first + len(roots)))
+            for id_, root_id in zip(ids, roots, strict=True):
+                row = (
+                    id_, shlex.join(words), root_id, self._started_ns, finished_ns, os.getuid(),
+                    code, self.summary,
+                )  # fmt: skip
+                catalog.execute(sql.RUN_SET, row)
+        self._rows = ids
 
 
 @contextmanager
-def recorded(repository: Repository, root_id: int | None = None) -> Iterator[RunNote]:
-    """Write one row when the block ends, also when it fails; trouble in writing it is passed over.
-
-    Set ``silent`` for a run that changed nothing.
-    """
-    note = RunNote()
-    note.root_id = root_id
-    started_ns = repository.clock.now_ns()
+def recorded(repository: Repository, *root_ids: int) -> Iterator[RunNote]:
+    """Write down for each root how the block ended, also when it failed."""
+    note = RunNote(repository, root_ids)
     try:
         yield note
     except SnapfsError as error:
         note.exit, note.summary = int(error.exit_code), error.message
-        # The catalog is not touched where no block is free.
         if not isinstance(error, StorageFullError) or has_room(repository.fd):
-            with contextlib.suppress(SnapfsError):
-                _write(repository, note, started_ns, _PATIENCE_S)
+            note.end(_PATIENCE_S)
         raise
     except BaseException as error:
         note.exit = int(getattr(error, "exit_code", Exit.FAILED))
         note.summary = type(error).__name__
         repository.catalog.abandon()
-        with contextlib.suppress(SnapfsError):
-            _write(repository, note, started_ns, _PATIENCE_S)
+        note.end(_PATIENCE_S)
         raise
-    with contextlib.suppress(SnapfsError):
-        _write(repository, note, started_ns, BUSY_TIMEOUT_S)
-
-
-def _write(repository: Repository, note: RunNote, started_ns: int, wait_s: float) -> None:
-    if note.silent:
-        return
-    words = [word.decode("utf-8", "backslashreplace") for word in repository.command_line]
-    catalog = repository.catalog
-    with catalog.write(wait_s):
-        catalog.execute(
-            sql.PUT_RUN,
-            (
-                catalog.take("run"),
-                shlex.join(words),
-                note.root_id,
-                started_ns,
-                repository.clock.now_ns(),
-                os.getuid(),
-                note.exit,
-                note.summary,
-            ),
-        )
+    note.end(BUSY_TIMEOUT_S)
 
 
 _COLUMNS: rows.Columns = (

@@ -96,6 +96,7 @@ def restore(
                     restore_lock(root.id), exclusive=True, wait_s=repository.lock_wait_s
                 )
             )
+            note.begin()
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
             _check_paths(repository, root, snapshot, options, target)

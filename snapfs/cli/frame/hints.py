@@ -103,8 +103,7 @@ def refuse_pinned(repository: Repository, chosen: Sequence[StoredSide], *, dry_r
     pinned = [f"{one.root.label}@{one.snapshot.name}" for one in chosen if one.snapshot.pinned]
     if not pinned:
         return
-    roots = {one.root.id for one in chosen}
-    with recorded(repository, min(roots) if len(roots) == 1 else None) as note:
+    with recorded(repository, *sorted({one.root.id for one in chosen})) as note:
         note.silent = dry_run
         raise PinnedError(
             f"pinned: {', '.join(pinned)}",
