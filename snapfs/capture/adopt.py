@@ -19,12 +19,15 @@ from snapfs.errors import SnapfsError
 from snapfs.fs.syscalls import sync_filesystem
 from snapfs.repository.changes import change
 from snapfs.repository.locks import GC
+from snapfs.repository.oldcatalog import NEW_CATALOG, remove_database
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import StorageError, is_temporary
 
 
 def remove_unfinished(repository: Repository, root_id: int) -> None:
-    """Remove unfinished packs of this root's runs; the caller holds the root's lock."""
+    """Remove unfinished packs of this root's runs, whose lock the caller holds, and what a rebuild left."""
+    with suppress(OSError):
+        remove_database(NEW_CATALOG, repository.fd)  # no rebuild runs beside a writer
     for name in repository.backend.names("packs"):
         if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
             with suppress(StorageError):  # a folder of that name is nobody's; verify names it

@@ -1,0 +1,3 @@
+"""The command line."""
+
+from snapfs.cli import early  # noqa: F401 (before anything else of ours)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 
-from snapfs.cli import early  # noqa: F401 (before anything else of ours)
 from snapfs.cli.frame import signals
 
 

@@ -42,7 +42,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         )
         if result.missing_blocks:
             invocation.say(
-                f"{format_count(result.missing_blocks, 'block')} of deleted or damaged packs are missing; "
+                f"missing, of deleted or damaged packs: {format_count(result.missing_blocks, 'block')}; "
                 "`snapfs verify` says what that touches"
             )
     return Exit.PARTIAL if result.problems else Exit.DONE

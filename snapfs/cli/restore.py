@@ -44,7 +44,10 @@ class Arguments(Changing):
         "SNAP[:PATH]", required=True, completes="reference", about="snapshot, and path in it"
     )
     words: tuple[str, ...] = argument(
-        "[PATH...]", many=True, completes="path", about="ordinary paths to restore (default: all)"
+        "[PATH...]",
+        many=True,
+        completes="stored-path",
+        about="ordinary paths to restore (default: all)",
     )
     paths: tuple[str, ...] = literals()
     to: str | None = option(
@@ -74,7 +77,7 @@ class Arguments(Changing):
     )
     owner: str = option(
         "--owner", metavar="RULE", default="id", choices=("id", "name", "none"),
-        about="owners by number (id), by name, or mine (none; set-id bits of others go)",
+        about="owners by number (id), by name, or mine (none; set-id bits of others' files go)",
     )  # fmt: skip
     sparse: bool = flag("--sparse", about="write runs of zeros as holes")
 

@@ -72,7 +72,10 @@ is 3 if there is any.
 `snapfs create --checksum` of a directory stores damaged blocks again where the files still have them, and
 all older snapshots are whole again. Without `--checksum` only files that are read anyway are healed, and
 only of packs that are missing or have another size. A pack that no file needs any more is named until the
-next delete removes it; one that still holds other blocks stays.""",
+next delete removes it; one that still holds other blocks stays.
+
+What no restore uses is not guarded and cannot be checked: inode numbers and times of last status change, by
+which the next snapshot decides what to read, and the record of runs.""",
     examples=(
         Example("snapfs verify", "quick, without reading the data"),
         Example("snapfs verify --sample 5%", "every day another twentieth"),

@@ -44,6 +44,8 @@ class DeletePlan:
     """what the packs folder shrinks by now"""
     reclaimable_bytes: int
     """dead bytes in packs that stay, for prune"""
+    packs: int
+    """pack files that go"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def plan_delete(repository: Repository, snapshots: Sequence[Snapshot]) -> Delete
             raise _RolledBackError
     except _RolledBackError:
         pass
-    return DeletePlan(_shown(chosen), freed.freed_bytes, freed.reclaimable_bytes)
+    return DeletePlan(_shown(chosen), freed.freed_bytes, freed.reclaimable_bytes, freed.packs)
 
 
 def _checked(snapshots: Sequence[Snapshot]) -> tuple[Snapshot, ...]:
@@ -132,7 +134,7 @@ def _delete(
     if options.dry_run:
         plan = plan_delete(repository, snapshots)
         return DeleteResult(
-            plan.snapshots, plan.freed_bytes, 0, plan.reclaimable_bytes, 0,
+            plan.snapshots, plan.freed_bytes, 0, plan.reclaimable_bytes, plan.packs,
             repository.clock.now_ns() - started_ns,
         )  # fmt: skip
     chosen = _checked(snapshots)

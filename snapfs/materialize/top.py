@@ -36,6 +36,10 @@ def open_target(path: bytes, *, umask: int, dry_run: bool) -> Top:
             if dry_run:
                 return Top(None, True, 0, usual_mode)
             os.makedirs(os.path.dirname(absolute(path)), usual_mode, exist_ok=True)
+            if os.path.islink(path):
+                raise SnapfsError(
+                    f"cannot restore to {text}: it is a symlink to what is not there", subject=text
+                ) from None
             os.mkdir(path, 0o700)
             fd = open_top(path)
             made = True

@@ -13,6 +13,7 @@ from snapfs.blocks.packreader import PackReader
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.errors import SnapfsError
+from snapfs.model.units import format_count
 from snapfs.progress import Progress
 from snapfs.storage.contract import Backend, StorageError
 
@@ -35,7 +36,7 @@ def mark_lost(catalog: Catalog, backend: Backend, *, progress: Progress) -> Lost
         needed = 0
         for name, count in catalog.execute(sql.MISSING_BLOCKS).fetchall():
             what = "is damaged" if name in there else "is missing"
-            progress.note(f"pack {name} {what}: {count} of its blocks are lost")
+            progress.note(f"pack {name} {what}, and with it {format_count(count, 'block')}")
             needed += count
         return Lost(needed, catalog.one(sql.MISSING_SEGMENTS) is not None)
 

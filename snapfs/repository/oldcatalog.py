@@ -1,7 +1,9 @@
-"""What a catalog that is to be made again is still good for."""
+"""The catalog beside the one in use: one that is to be made again, and one that a rebuild makes."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from types import NoneType
 
 from snapfs.catalog import compiled as sql
@@ -9,6 +11,18 @@ from snapfs.catalog.database import Catalog
 from snapfs.errors import SnapfsError
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
+
+NEW_CATALOG = b"tmp-catalog.db"
+"""What a rebuild makes, until it is complete."""
+SIDES = (b"", b"-wal", b"-shm", b"-journal")
+"""A database and the files that SQLite keeps beside it."""
+
+
+def remove_database(name: bytes, folder_fd: int) -> None:
+    """Remove a database and what SQLite keeps beside it, as far as they are there."""
+    for suffix in SIDES:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name + suffix, dir_fd=folder_fd)
 
 
 def sound_tail(path: bytes, repository_id: bytes, *, beyond: int) -> JournalTail | None:

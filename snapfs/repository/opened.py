@@ -134,7 +134,11 @@ class Repository:
     def _open_catalog(self, config: Config | None) -> Catalog:
         path = os.path.join(self.path, CATALOG)
         if os.path.islink(path):
-            raise RepositoryError(f"{os.fsdecode(path)} is a symlink", subject=self.name)
+            raise RepositoryError(
+                f"{os.fsdecode(path)} is a symlink",
+                subject=self.name,
+                hint="put the file itself there, or remove the link and run snapfs rebuild-catalog",
+            )
         try:
             catalog = Catalog(path, write=self.write)
         except NoRepositoryError as error:

@@ -32,17 +32,20 @@ from snapfs.repository.journal import Journal, JournalTail, Torn
 from snapfs.repository.journalfile import journal_key, read_repository_id
 from snapfs.repository.locks import CATALOG_LOCK, GC, Locks
 from snapfs.repository.lost import mark_lost
-from snapfs.repository.oldcatalog import carry_runs, sound_tail
+from snapfs.repository.oldcatalog import (
+    NEW_CATALOG,
+    SIDES,
+    carry_runs,
+    remove_database,
+    sound_tail,
+)
 from snapfs.repository.opened import CATALOG, repository_at
 from snapfs.repository.replay import PackDigests, apply
 from snapfs.storage.contract import is_temporary
 from snapfs.storage.files import FileBackend
 from snapfs.storage.path import absolute
 
-NEW = b"tmp-" + CATALOG
 OLD = CATALOG + b".old"
-SIDES = (b"", b"-wal", b"-shm", b"-journal")
-"""A database and the files that SQLite keeps beside it."""
 DAMAGED_PREFIX = "damaged-"
 _COPY_BYTES = 1024 * 1024
 
@@ -115,7 +118,7 @@ def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progres
         for name in (CATALOG_LOCK, GC):
             stack.enter_context(locks.hold(name, exclusive=True, wait_s=lock_wait_s))
         config = restore_config(folder.backend, folder.name)
-        stack.callback(_remove, folder, NEW)
+        stack.callback(remove_database, NEW_CATALOG, folder.fd)
         return _rebuild(folder, config, clock, started_ns, progress)
 
 
@@ -196,16 +199,16 @@ def _rebuild(
 
 
 def _empty(folder: _Folder, config: Config) -> Catalog:
-    _remove(folder, NEW)
+    remove_database(NEW_CATALOG, folder.fd)
     before = os.umask(0o077)
     try:
-        Catalog.make(folder.file(NEW))
+        Catalog.make(folder.file(NEW_CATALOG))
     finally:
         os.umask(before)
     if folder.owner is not None:
-        os.chown(NEW, *folder.owner, dir_fd=folder.fd, follow_symlinks=False)
+        os.chown(NEW_CATALOG, *folder.owner, dir_fd=folder.fd, follow_symlinks=False)
     # Synced when it is complete: a commit for each record would wait for the disk each time.
-    catalog = Catalog(folder.file(NEW), write=True, durable=False)
+    catalog = Catalog(folder.file(NEW_CATALOG), write=True, durable=False)
     with catalog.write():
         catalog.set_meta("id", config.id.hex())
     return catalog
@@ -286,12 +289,6 @@ def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: Rebuild
 # --- files ----------------------------------------------------------------------------------------
 
 
-def _remove(folder: _Folder, name: bytes) -> None:
-    for suffix in SIDES:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name + suffix, dir_fd=folder.fd)
-
-
 def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
     """Rename the new database over the old, which is taken away first with its -wal.
 
@@ -300,19 +297,19 @@ def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
     """
     fd = folder.fd
     with contextlib.suppress(FileNotFoundError):
-        new = os.open(NEW, os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)
+        new = os.open(NEW_CATALOG, os.O_RDONLY | os.O_CLOEXEC, dir_fd=fd)
         try:
             os.fsync(new)
         finally:
             os.close(new)
     if keep_old:
-        _remove(folder, OLD)
+        remove_database(OLD, folder.fd)
         for suffix in SIDES:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(CATALOG + suffix, OLD + suffix, src_dir_fd=fd, dst_dir_fd=fd)
     else:
-        _remove(folder, CATALOG)
-    os.rename(NEW, CATALOG, src_dir_fd=fd, dst_dir_fd=fd)
+        remove_database(CATALOG, folder.fd)
+    os.rename(NEW_CATALOG, CATALOG, src_dir_fd=fd, dst_dir_fd=fd)
     os.fsync(fd)
 
 

@@ -58,7 +58,9 @@ def plan_restore(
             deletes.append(b"/".join((*parts, name)))
 
     dry = replace(options, dry_run=True)
-    done = _write(repository, root, snapshot, dry, progress=progress, deleting=deleting)
+    done = _write(
+        repository, root, snapshot, dry, progress=progress, deleting=deleting, tell=options.dry_run
+    )
     return RestorePlan(
         _target(root, options),
         done.created,
@@ -151,7 +153,9 @@ def _write(
     *,
     progress: Progress,
     deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None,
+    tell: bool = True,
 ) -> MaterializeResult:
+    """``tell``: whether patterns that match nothing are named, which is once for a question and its run."""
     target = _target(root, options)
     _check_target(repository, target, options)
     catalog = repository.catalog
@@ -204,7 +208,7 @@ def _write(
             ),
             progress=progress,
         )
-        for line in () if options.dry_run else chosen.unused():
+        for line in chosen.unused() if tell else ():
             progress.note(f"matched nothing: {line.source} {os.fsdecode(line.text)}")
         return done if sound else replace(done, problems=done.problems + 1)
 

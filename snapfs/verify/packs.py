@@ -8,6 +8,7 @@ the calling thread only.
 
 from __future__ import annotations
 
+import os
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,7 @@ from snapfs.blocks.segment import HEADER_BYTES, DecodedSegment
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.errors import SnapfsError
+from snapfs.repository.oldcatalog import NEW_CATALOG
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import MissingObjectError, is_temporary
 from snapfs.verify.report import CATALOG, Report
@@ -93,8 +95,10 @@ def check_packs(
 
 
 def check_strangers(repository: Repository, report: Report, listed: Iterable[str]) -> None:
-    """Tell what lies among the packs and is none of the catalog's: nothing depends on it."""
+    """Tell what lies there and is none of the catalog's: nothing depends on it."""
     catalog = repository.catalog
+    if os.path.lexists(os.path.join(repository.path, NEW_CATALOG)):
+        report.note(f"{os.fsdecode(NEW_CATALOG)} is unfinished")
     known: set[str] = set()
     with attempt(catalog, report):
         known.update(row[1] for row in catalog.execute(sql.PACKS))

@@ -97,6 +97,30 @@ def test_patterns_of_a_restore_that_match_nothing_are_named(
     told = [line for line in done.errors.splitlines() if line.startswith("matched nothing")]
     assert told == ["matched nothing: --include nothing", "matched nothing: --exclude *.o"]
     assert (workspace / "to" / "a.txt").exists()
+    tried = run("restore", "one", "--in-place", "--dry-run", *words, cwd=tree)
+    assert [line for line in tried.errors.splitlines() if line in told] == told
+
+
+def test_a_target_that_is_a_symlink_to_nothing(run: InProcess, tree: Path, workspace: Path) -> None:
+    run("create", tree, "--name", "one")
+    (workspace / "to").symlink_to("nothing")
+    done = run("restore", "one", "--to", workspace / "to", cwd=tree, ok=(1,))
+    assert done.errors.endswith("to: it is a symlink to what is not there\n")
+
+
+def test_numbers_that_the_root_has_not(run: InProcess, tree: Path, workspace: Path) -> None:
+    other = workspace / "other"
+    other.mkdir()
+    for name in ("one", "two"):
+        run("create", tree, "--name", name)
+        assert names(run("list", "tree", "--json"))[-1] == name
+        run("create", other, "--name", name)
+    assert "its numbers lie between 1 and 3" in run("show", "99", cwd=tree, ok=(1,)).errors
+
+
+def test_an_empty_word_is_no_path(run: InProcess, tree: Path) -> None:
+    run("create", tree, "--name", "one")
+    assert "that is root" not in run("ls", "", cwd=tree, ok=(2,)).errors
 
 
 def test_the_first_words_are_said_once(run: InProcess, tree: Path, workspace: Path) -> None:

@@ -98,6 +98,7 @@ class Histories(RuleBasedStateMachine):
             self.chains[root].remove(name)
         shrunk = sum(before.values()) - sum(after.values())
         assert planned["freed_bytes"] == done["freed_bytes"] == shrunk
+        assert planned["packs_removed"] == done["packs_removed"] == len(before) - len(after)
         assert done["pending_bytes"] == 0
         self.packs.removed(set(before.keys() - after.keys()))
         self.packs.check(set(after), self._live())

@@ -528,7 +528,7 @@ def test_missing_pack(dumped: bool, store: Store, monkeypatch: pytest.MonkeyPatc
     rebuilt = Rebuilt(store)
     assert rebuilt.result.missing_blocks == 5
     assert rebuilt.result.problems == 1
-    assert rebuilt.notes == [f"pack {pack.name} is missing: 5 of its blocks are lost"]
+    assert rebuilt.notes == [f"pack {pack.name} is missing, and with it 5 blocks"]
     assert store.views()["s0"] == views["s0"]
     result = store.verify()
     assert {finding.where for finding in result.findings} == {f"packs/{pack.name}"}
@@ -654,8 +654,15 @@ def test_leftovers_of_a_killed_rebuild(store: Store) -> None:
     before = store.tables()
     for suffix in ("", "-wal", "-shm"):
         (store.path / f"tmp-catalog.db{suffix}").write_bytes(b"left over")
+    told = RecordingProgress()
+    with store.open(write=False) as repository:
+        verify(repository, VerifyOptions(), progress=told)
+    assert told.notes == ["tmp-catalog.db is unfinished"]
     Rebuilt(store).whole()
     assert store.tables() == before
+    assert not list(store.path.glob("tmp-*"))
+    (store.path / "tmp-catalog.db").write_bytes(b"left over")
+    store.take("next")
     assert not list(store.path.glob("tmp-*"))
 
 

@@ -30,9 +30,12 @@ FILES = {
     "root": "dirnames",
     "root-or-directory": "plusdirs",
     "state": "default",
+    "stored-path": "default",
 }
 """By what a word is: the file names that fit."""
-WORDS = frozenset({"reference", "file", "snapshot", "range", "state", "root", "root-or-directory"})
+WORDS = frozenset({
+    "reference", "file", "snapshot", "range", "state", "root", "root-or-directory", "stored-path"
+})  # fmt: skip
 """What the repository is asked for."""
 
 
@@ -131,10 +134,11 @@ def _of_command(name: str, own: list[str], typed: str, words: list[str]) -> Offe
     arguments = [param for param in params if not param.names and not param.literal]
     if not arguments:
         return Offer()
-    place = _operands(own, by_name)
+    operands = _operands(own, by_name)
+    place = len(operands)
     if place >= len(arguments) and not arguments[-1].many:
         return Offer()
-    return _values(arguments[min(place, len(arguments) - 1)], typed, words)
+    return _values(arguments[min(place, len(arguments) - 1)], typed, words, operands)
 
 
 def _option(typed: str, params: Sequence[Param], words: list[str]) -> Offer:
@@ -150,9 +154,9 @@ def _by_name(params: Iterable[Param]) -> dict[str, Param]:
     return {name: param for param in params for name in param.names}
 
 
-def _operands(own: Sequence[str], by_name: dict[str, Param]) -> int:
-    """How many arguments stand before the cursor."""
-    count = 0
+def _operands(own: Sequence[str], by_name: dict[str, Param]) -> list[str]:
+    """The arguments that stand before the cursor."""
+    found: list[str] = []
     skip = False
     for word in own:
         if skip:
@@ -160,11 +164,11 @@ def _operands(own: Sequence[str], by_name: dict[str, Param]) -> int:
         elif word in by_name:
             skip = not by_name[word].is_flag
         elif not word.startswith("-"):
-            count += 1
-    return count
+            found.append(word)
+    return found
 
 
-def _values(param: Param, typed: str, words: list[str]) -> Offer:
+def _values(param: Param, typed: str, words: list[str], operands: Sequence[str] = ()) -> Offer:
     if param.choices:
         return Offer(starting(typed, param.choices))
     files = FILES.get(param.completes, "")
@@ -173,7 +177,7 @@ def _values(param: Param, typed: str, words: list[str]) -> Offer:
     # Commands and options need no repository, nor what opens one.
     from snapfs.cli.frame.storedwords import stored_words
 
-    return Offer(stored_words(param.completes, typed, words), files)
+    return Offer(stored_words(param.completes, typed, words, operands), files)
 
 
 def _option_names(params: Iterable[Param]) -> Iterator[str]:

@@ -75,7 +75,7 @@ DECLARED = {
     ),
     "restore": (
         Param(field="place", names=(), metavar="SNAP[:PATH]", completes="reference"),
-        Param(field="words", names=(), metavar="[PATH...]", many=True, completes="path"),
+        Param(field="words", names=(), metavar="[PATH...]", many=True, completes="stored-path"),
         Param(field="paths", names=(), metavar="", many=True, literal=True),
         Param(field="to", names=("--to",), metavar="DIR", completes="directory"),
         Param(field="in_place", names=("--in-place",), metavar=""),

@@ -31,7 +31,7 @@ def for_paths(states: States, word: str | None, *, files_only: bool = False) -> 
 
 
 def _path_hint(states: States, word: str, *, files_only: bool) -> str | None:
-    found = stored_path(states, word)
+    found = stored_path(states, word) if word else None
     if found is None:
         return None
     root, path, entry = found

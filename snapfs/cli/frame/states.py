@@ -167,7 +167,8 @@ class States(Roots):
         hint = (
             "it has none" if not ids
             else f"it has {ids[0]} only" if len(ids) == 1
-            else f"it has {ids[0]} to {ids[-1]}"
+            else f"it has {ids[0]} to {ids[-1]}" if len(ids) > ids[-1] - ids[0]
+            else f"its numbers lie between {ids[0]} and {ids[-1]}"
         )  # fmt: skip
         if found is not None:
             label = next(other.label for other in self.roots if other.id == found.root_id)

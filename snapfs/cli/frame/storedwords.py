@@ -11,7 +11,7 @@ from snapfs.cli.frame.declared import COMMON
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import params_of
-from snapfs.cli.frame.paths import path_in
+from snapfs.cli.frame.paths import ordinary_path, path_in
 from snapfs.cli.frame.settings import Environment
 from snapfs.cli.frame.shellwords import starting
 from snapfs.cli.frame.states import States
@@ -21,16 +21,23 @@ from snapfs.errors import SnapfsError
 from snapfs.model.kinds import Kind
 from snapfs.model.names import LATEST
 from snapfs.model.reference import LATEST_POINT, read_reference
-from snapfs.model.snapshot import StoredSide
+from snapfs.model.snapshot import Side, StoredSide
 
 
-def stored_words(what: str, typed: str, words: Sequence[str]) -> Iterator[str]:
-    """Full words for what is typed of a word that is ``what`` (one of ``complete.WORDS``)."""
+def stored_words(
+    what: str, typed: str, words: Sequence[str], operands: Sequence[str]
+) -> Iterator[str]:
+    """Full words for what is typed of a word that is ``what`` (one of ``complete.WORDS``).
+
+    ``operands`` are the arguments before it.
+    """
     invocation = _invocation(words)
     with open_to_read(invocation) as repository:
         states = States(invocation, repository)
         if what in {"root", "root-or-directory"}:
             yield from starting(typed, (root.label for root in states.roots))
+        elif what == "stored-path":
+            yield from _ordinary_paths(typed, operands[0], states)
         elif what in {"reference", "file"} and ":" in typed:
             yield from _paths(typed, states)
         else:
@@ -110,7 +117,22 @@ def _paths(typed: str, states: States) -> Iterator[str]:
         return
     side = states.side(reference)
     head = f"{folder}/" if slash and ":" in folder else f"{place}:"
-    path = path_in(states, reference, side.root)
+    yield from _listed(typed, head, side, path_in(states, reference, side.root), states)
+
+
+def _ordinary_paths(typed: str, word: str, states: States) -> Iterator[str]:
+    """Names that the snapshot ``word`` has where an ordinary path has come to."""
+    reference = read_reference(word)
+    if reference is None or reference.path is not None:
+        return
+    side = states.side(reference)
+    folder, slash, _ = typed.rpartition("/")
+    head = folder + slash
+    yield from _listed(typed, head, side, ordinary_path(states, head or ".", side.root), states)
+
+
+def _listed(typed: str, head: str, side: Side, path: bytes, states: States) -> Iterator[str]:
+    """What is in a directory of a snapshot, as words that begin with ``head``."""
     if not isinstance(side, StoredSide):
         return
     # What reads trees is of no use for names.
