@@ -170,7 +170,7 @@ class FileReader:
         """The digest (``b""``: empty) of a file as nearly all are: one block, as the scan saw it,
         without holes, flags and extended attributes. None if it is anything else: then `_one` tells.
         """
-        _, directory, name, size, mtime_s, mtime_nsec, ctime_s, ctime_nsec, _, ino, _, _ = item
+        _, directory, name, size, mtime_s, mtime_nsec, ctime_s, ctime_nsec, dev, ino, _, _ = item
         path = directory + b"/" + name if directory else name
         if size > WHOLE_MAX or len(path) >= PATH_LIMIT:
             return None
@@ -186,9 +186,11 @@ class FileReader:
                 or st.st_size != size
                 or st.st_mtime_ns != mtime_s * SECOND + mtime_nsec
                 or st.st_ctime_ns != ctime_s * SECOND + ctime_nsec
+                # A directory on the way that has become a symlink since leads to another inode.
                 or st.st_ino != ino % (1 << 64)
+                or st.st_dev != dev % (1 << 64)
                 or not stat.S_ISREG(st.st_mode)
-                or (size >= 4096 and may_have_holes(size, st.st_blocks))
+                or (size >= 4096 and may_have_holes(st))
                 or (data and is_zero(data))
                 or get_flags(fd)
                 or os.listxattr(fd)
@@ -211,19 +213,13 @@ class FileReader:
             item.ctime_s * SECOND + item.ctime_nsec,
         )
         try:
-            fd = self._open(item)
+            fd = self._open_unfollowed(item)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
                 return _failure(item, Outcome.VANISHED, error)
             return _failure(item, Outcome.FAILED, error)
         try:
             st = os.fstat(fd)
-            if st.st_ino != item.ino % (1 << 64):
-                # Another file: new under that name, or a directory on the way became a symlink.
-                os.close(fd)
-                fd = -1
-                fd = self._open_unfollowed(item)
-                st = os.fstat(fd)
             if not stat.S_ISREG(st.st_mode):
                 return _failure(item, Outcome.VANISHED, None)
             for attempt in range(TRIES):
@@ -270,13 +266,6 @@ class FileReader:
             if fd >= 0:
                 os.close(fd)
 
-    def _open(self, item: ToRead) -> int:
-        path = item.directory + b"/" + item.name if item.directory else item.name
-        if len(path) < PATH_LIMIT:
-            # Should a directory on the way have become a symlink, the inode number gives it away.
-            return open_file(path, self._root_fd)
-        return self._open_unfollowed(item)
-
     def _open_unfollowed(self, item: ToRead) -> int:
         """Open component by component, through no symlink at all."""
         if not item.directory:
@@ -307,7 +296,7 @@ class FileReader:
         size = len(data)
         if not data:
             return None, 0, None
-        if is_zero(data) or (size >= 4096 and _sparse(fd, size)):
+        if is_zero(data) or (size >= 4096 and _sparse(fd) and _has_hole(fd, size)):
             extents = self._ranges(fd, size)
             if len(extents) != 1 or extents[0][0] != BLOCK:
                 return content_digest(extents), size, extents
@@ -331,7 +320,7 @@ class FileReader:
     def _ranges(self, fd: int, size: int) -> list[DigestedExtent]:
         """The extents of a file, its blocks stored; ends early where the file does."""
         extents: list[DigestedExtent] = []
-        if may_have_holes(size, os.fstat(fd).st_blocks):
+        if _sparse(fd):
             for is_data, offset, length in data_ranges(fd, size):
                 if not is_data:
                     extents.append((HOLE, length, b""))
@@ -409,8 +398,12 @@ def _read(fd: int, size: int) -> bytes:
     return data
 
 
-def _sparse(fd: int, size: int) -> bool:
-    return may_have_holes(size, os.fstat(fd).st_blocks)
+def _sparse(fd: int) -> bool:
+    return may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd)))
+
+
+def _has_hole(fd: int, size: int) -> bool:
+    return not all(part.is_data for part in data_ranges(fd, size))
 
 
 def _failure(item: ToRead, outcome: Outcome, error: OSError | None) -> FileRead:

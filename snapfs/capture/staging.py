@@ -27,7 +27,7 @@ from snapfs.capture.seen import (
 from snapfs.capture.window import StagedFile
 from snapfs.catalog.stage import DirRow, Lost, Stage
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import proc_child
+from snapfs.fs.handles import proc_child, refuse_exhausted
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.progress import Problem, Progress
@@ -218,6 +218,7 @@ class Staging:
         return seq
 
     def problem(self, path: bytes, number: int, what: str) -> None:
-        """An entry could not be captured whole."""
+        """An entry could not be captured whole. Raises SnapfsError if no descriptor was left."""
+        refuse_exhausted(number)
         self._stage.put_problem(path, number, what)
         self._progress.problem(Problem(path, number, what))

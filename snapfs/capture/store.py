@@ -22,6 +22,7 @@ from snapfs.capture.window import StagedFile, Window, Windows
 from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import ReadResult, Stage
+from snapfs.fs.handles import refuse_exhausted
 from snapfs.model.kinds import State
 from snapfs.model.toread import ToRead
 from snapfs.progress import Problem, Progress
@@ -356,6 +357,7 @@ class Intake:
         )  # fmt: skip
 
     def _problem(self, path: bytes, number: int, what: str) -> None:
+        refuse_exhausted(number)
         self._stage.put_problem(path, number, what)
         self._progress.problem(Problem(path, number, what))
 

@@ -31,6 +31,8 @@ from snapfs.storage.room import free_bytes
 
 BUSY_TIMEOUT_S = 120.0
 _BUSY_STEP_S = 0.2
+SIDES = (b"-wal", b"-shm", b"-journal")
+"""What SQLite keeps beside a database, by the end of the name."""
 CACHE_KIB = 24 * 1024
 TEMP_CACHE_KIB = 16 * 1024
 COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "xattr", "run")
@@ -147,11 +149,22 @@ class Catalog:
                 subject=self.name,
                 hint="put the real catalog there, or remove it and run snapfs rebuild-catalog",
             )
+        self._check_sides()
         with translated(self.name):
             self._db = self._open_to_write(durable) if write else self._open_to_read()
         with translated(self.name):
             self._check()
         interruption.enter(self)
+
+    def _check_sides(self) -> None:
+        """SQLite opens what lies beside the catalog, and would wait for a pipe for ever."""
+        for side in SIDES:
+            with suppress(OSError):
+                if not stat.S_ISREG(os.lstat(self.path + side).st_mode):
+                    name = self.name + side.decode()
+                    raise RepositoryError(
+                        f"{name} is no plain file", subject=name, hint="remove it"
+                    )
 
     def _open_to_write(self, durable: bool) -> sqlite3.Connection:
         db = self._connect("rw")

@@ -34,6 +34,9 @@ from snapfs.model.kinds import Kind, State
 DIR = int(Kind.DIR)
 FILE = int(Kind.FILE)
 UNREAD = int(State.UNREAD)
+SECOND = 1_000_000_000
+LONGEST_NAME = 255
+"""Bytes: what every filesystem of Linux has."""
 
 _child = inode.alias("child")
 _above = inode.alias("above")
@@ -55,6 +58,7 @@ def _bad_values(source: Any) -> Any:
         source.c.kind > int(max(Kind)),
         source.c.state < int(min(State)),
         source.c.state > int(max(State)),
+        ~source.c.mtime_nsec.between(0, SECOND - 1),
         and_(source.c.content_id.is_not(None), block.c.id.is_(None), content.c.id.is_(None)),
         and_(source.c.kind == FILE, source.c.state != UNREAD, source.c.size != known_size),
         and_(source.c.kind != FILE, source.c.content_id.is_not(None)),
@@ -124,6 +128,7 @@ RULES: dict[str, Any] = {
             _above.c.id.is_(None),
             _above.c.kind != DIR,
             _above.c.root_id != _child.c.root_id,
+            ~func.length(dirent.c.name).between(1, LONGEST_NAME),
         )
     ),
     "RULE_NAMELESS": select(inode.c.id).where(

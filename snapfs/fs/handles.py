@@ -6,16 +6,39 @@ directory for a symlink during the run can lead it elsewhere.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
+
+from snapfs.errors import SnapfsError
 
 DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING = sys.getfilesystemencoding()
+_NO_NAMES = frozenset((b"", b".", b".."))
 _NAMES_AT_ONCE = 8192
 """So many are there as text and as bytes at a time: of a million both would take 160 MB."""
+
+
+def exhausted(number: int) -> SnapfsError | None:
+    """What to say if an errno means that no descriptor is left."""
+    if number in (errno.EMFILE, errno.ENFILE):
+        return SnapfsError(os.strerror(number), hint="allow more open files (ulimit -n)")
+    return None
+
+
+def refuse_exhausted(number: int) -> None:
+    """Raise SnapfsError if an errno means that no descriptor is left: then nothing can be looked at."""
+    error = exhausted(number)
+    if error is not None:
+        raise error
+
+
+def is_name(name: bytes) -> bool:
+    """Whether this is a name in a directory, and leads nowhere else."""
+    return not (b"/" in name or b"\0" in name or name in _NO_NAMES)
 
 
 def open_top(path: bytes) -> int:

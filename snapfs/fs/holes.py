@@ -6,6 +6,9 @@ import errno
 import os
 from typing import NamedTuple
 
+_ROUNDED_UP = 4096
+"""More than this beyond the size is allocated for something else."""
+
 
 class Range(NamedTuple):
     """``length`` bytes at ``offset``: data, or a hole."""
@@ -15,12 +18,14 @@ class Range(NamedTuple):
     length: int
 
 
-def may_have_holes(size: int, blocks: int) -> bool:
-    """Whether ``data_ranges`` is worth asking: fewer 512-byte ``st_blocks`` are allocated than ``size`` needs.
+def may_have_holes(st: os.stat_result, *, has_xattrs: bool = False) -> bool:
+    """Whether ``data_ranges`` is worth asking: blocks are allocated for less than the size, or it cannot be told.
 
-    Compressing filesystems say yes for files without holes, which costs one question more.
+    ``st_blocks`` also counts what lies beyond the size (preallocated) and the block of extended
+    attributes. Compressing filesystems say yes for files without holes, which costs one question more.
     """
-    return blocks * 512 < size
+    allocated = st.st_blocks * 512
+    return has_xattrs or allocated < st.st_size or allocated >= st.st_size + _ROUNDED_UP
 
 
 def data_ranges(fd: int, size: int) -> list[Range]:

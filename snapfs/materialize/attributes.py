@@ -32,7 +32,7 @@ _KERNEL_MANAGED = frozenset(
 )
 """Labels that the kernel puts on every new file: they are no leftovers of the file's former state."""
 
-_USUAL_TIMES = range(-(2**31) * 10**9, 2**31 * 10**9)
+USUAL_TIMES = range(-(2**31) * 10**9, 2**31 * 10**9)
 """Nanoseconds that every filesystem can store; beyond them some clamp without a word."""
 
 
@@ -104,7 +104,7 @@ def give_time(where: int | bytes, mtime_ns: int, refused: Refusals) -> None:
     """Set the time of modification, and that of access with it."""
     try:
         os.utime(where, ns=(mtime_ns, mtime_ns))
-        if mtime_ns not in _USUAL_TIMES and os.stat(where).st_mtime_ns != mtime_ns:
+        if mtime_ns not in USUAL_TIMES and os.stat(where).st_mtime_ns != mtime_ns:
             refused.add(f"time {mtime_ns} ns, beyond what the filesystem stores")
     except (OSError, OverflowError) as error:
         refused.add("time", error if isinstance(error, OSError) else None)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from snapfs.fs.handles import is_name
 from snapfs.materialize.directories import Directories
 from snapfs.materialize.files import Files
 from snapfs.materialize.filewriter import REPLACES
@@ -46,7 +47,7 @@ class Children:
                 touch(level, fd, self._directories)
             self._fill_empty(level, fd, directory)
             return
-        for entry in directory.children:
+        for entry in self._nameable(level, directory.children):
             if entry.kind != Kind.DIR:
                 if level.names is None:
                     level.names = list_names(level, fd, self._directories, dry_run=self._dry)
@@ -65,12 +66,21 @@ class Children:
                 self._run.counts.left_alone += sum(1 for _ in untaken)
         level.names = None
 
+    def _nameable(self, level: Level, children: Iterable[Entry]) -> Iterator[Entry]:
+        """Those whose name cannot lead out of the directory; wherever it came from, it is only a word."""
+        for entry in children:
+            if is_name(entry.name):
+                yield entry
+            else:
+                what = "no name that an entry can have: the catalog is damaged"
+                self._run.problem(level.number, entry.name, 0, what)
+
     def _fill_empty(self, level: Level, fd: int, directory: WantedDir) -> None:
         """All children of a directory in which every name is free: the way of a restore to a new place."""
         number, how, linked, dry = level.number, level.how, self._linked, self._dry
         add = self._files.add
         count = 0
-        for entry in directory.children:
+        for entry in self._nameable(level, directory.children):
             kind = entry.kind
             if kind == Kind.FILE and entry.inode not in linked and entry.state != State.UNREAD:
                 count += 1

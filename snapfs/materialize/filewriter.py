@@ -23,6 +23,7 @@ from snapfs.fs.syscalls import rename_to_free_name
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
 from snapfs.materialize.attributes import (
     KEEP,
+    USUAL_TIMES,
     Attributes,
     Refusals,
     give,
@@ -182,7 +183,9 @@ class FileWriter:
         dir_fd = self._dirs.fd(directory)
         direct = how & DIRECT
         ours = uid in (KEEP, self._uid) and gid in (KEEP, self._gid)
-        simple = how & CLEAN and not (xattr or flags or mode & _SPECIAL_BITS)
+        simple = (
+            how & CLEAN and not (xattr or flags or mode & _SPECIAL_BITS) and mtime_ns in USUAL_TIMES
+        )
         working_name = name if direct else temporary.new_name()
         fd = -1
         try:

@@ -10,7 +10,7 @@ from snapfs.fs import temporary
 from snapfs.fs.handles import open_path, proc_path
 from snapfs.fs.special import make_node
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
-from snapfs.materialize.attributes import KEEP, Refusals, give
+from snapfs.materialize.attributes import KEEP, USUAL_TIMES, Refusals, give
 from snapfs.materialize.filewriter import CLEAN, DIRECT, REPLACES, STRIP_ACL, give_name
 from snapfs.materialize.run import Run
 from snapfs.model.entry import Entry
@@ -45,7 +45,7 @@ def _make(run: Run, dir_fd: int, entry: Entry, how: int) -> Refusals | None:
     if entry.kind == Kind.SYMLINK:
         os.symlink(entry.target, name, dir_fd=dir_fd)
         ours = wanted.uid in (KEEP, run.uid) and wanted.gid in (KEEP, run.gid)
-        if how & CLEAN and ours and not wanted.xattr:
+        if how & CLEAN and ours and not wanted.xattr and wanted.mtime_ns in USUAL_TIMES:
             # Nobody else can put anything in its place there, so the name will do.
             times = (wanted.mtime_ns, wanted.mtime_ns)
             os.utime(name, ns=times, dir_fd=dir_fd, follow_symlinks=False)

@@ -6,6 +6,7 @@ import errno
 import os
 from dataclasses import dataclass
 
+from snapfs.fs.handles import refuse_exhausted
 from snapfs.materialize.attributes import Attributes, Refusals
 from snapfs.materialize.dirtable import DirTable
 from snapfs.materialize.filewriter import Report, storage_full
@@ -71,7 +72,8 @@ class Run:
         self.problem_at(self.table.path(directory, name), number, what)
 
     def problem_at(self, path: bytes, number: int, what: str) -> None:
-        """The same by path from the target."""
+        """The same by path from the target. Raises SnapfsError if no descriptor was left."""
+        refuse_exhausted(number)
         self.counts.problems += 1
         self.progress.problem(Problem(path, number, what))
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable
 
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import open_dir
+from snapfs.fs.handles import is_name, open_dir
 from snapfs.materialize.attributes import Refusals, mend
 from snapfs.materialize.children import Children
 from snapfs.materialize.directories import Directories, Finish
@@ -64,7 +64,11 @@ class Walk:
             self._skip_below = None
         while len(self._levels) > depth:
             self._leave()
-        level = self._enter_top(directory) if depth == 0 else self._enter(directory)
+        level = None
+        if depth == 0:
+            level = self._enter_top(directory)
+        elif is_name(directory.entry.name):  # what is none was told where it is a child
+            level = self._enter(directory)
         if level is None:
             self._skip_below = depth
             return

@@ -167,6 +167,13 @@ def heal(repository: Repository) -> None:
                 else:
                     apply_record(repository, log.read(first).pieces)
                     set_tail(repository.catalog, first)
+            case Damaged() if tail is not None and log.is_of_another(tail):
+                raise CatalogBehindError(
+                    f"catalog.db and the journal of {repository.name} tell of different changes: one of "
+                    "them is of a copy of the repository",
+                    subject=repository.name,
+                    hint="put the right one back, or run snapfs rebuild-catalog: the journal counts",
+                )
             case Damaged() if tail is not None and not log.goes_beyond(tail):
                 fresh = log.start_file(
                     tail, dump_record(repository.catalog, repository.clock.now_ns())

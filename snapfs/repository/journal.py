@@ -234,6 +234,14 @@ class Journal:
                     continue
         return False
 
+    def is_of_another(self, known: JournalTail) -> bool:
+        """Whether the journal is whole and has another record in place of ``known``. Reads whole files."""
+        try:
+            last = self.last_tail()
+            return last is not None and last.seq >= known.seq and not self.check()
+        except (DamageError, RepositoryError):
+            return False
+
     def last_tail(self) -> JournalTail | None:
         """The end of the last whole record of the newest file, found by reading it all."""
         files = self.files()

@@ -7,26 +7,26 @@ import os
 from types import NoneType
 
 from snapfs.catalog import compiled as sql
-from snapfs.catalog.database import Catalog
+from snapfs.catalog.database import SIDES, Catalog
 from snapfs.errors import SnapfsError
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
 
 NEW_CATALOG = b"tmp-catalog.db"
 """What a rebuild makes, until it is complete."""
-SIDES = (b"", b"-wal", b"-shm", b"-journal")
-"""A database and the files that SQLite keeps beside it."""
+FILES = (b"", *SIDES)
+"""A database and the files that SQLite keeps beside it, by the end of the name."""
 
 
 def remove_database(name: bytes, folder_fd: int) -> None:
     """Remove a database and what SQLite keeps beside it, as far as they are there."""
-    for suffix in SIDES:
+    for suffix in FILES:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name + suffix, dir_fd=folder_fd)
 
 
-def sound_tail(path: bytes, repository_id: bytes, *, beyond: int) -> JournalTail | None:
-    """Where the catalog at ``path`` stands in the journal, if it is sound and beyond that record."""
+def sound_tail(path: bytes, repository_id: bytes) -> JournalTail | None:
+    """Where the catalog at ``path`` stands in the journal, if it is sound."""
     try:
         old = Catalog(path, write=False)
     except SnapfsError:
@@ -34,7 +34,7 @@ def sound_tail(path: bytes, repository_id: bytes, *, beyond: int) -> JournalTail
     try:
         with old.read():
             tail = tail_of(old)
-            if tail is None or tail.seq <= beyond or old.meta("id") != repository_id.hex():
+            if tail is None or old.meta("id") != repository_id.hex():
                 return None
             return None if old.quick_check() else tail
     except SnapfsError:

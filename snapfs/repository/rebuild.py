@@ -28,13 +28,13 @@ from snapfs.repository.changes import set_tail, tail_of
 from snapfs.repository.config import Config
 from snapfs.repository.dump import dump_record
 from snapfs.repository.identity import restore_config
-from snapfs.repository.journal import Journal, JournalTail, Torn
+from snapfs.repository.journal import Damaged, Journal, JournalTail, Torn
 from snapfs.repository.journalfile import journal_key, read_repository_id
 from snapfs.repository.locks import CATALOG_LOCK, GC, Locks
 from snapfs.repository.lost import mark_lost
 from snapfs.repository.oldcatalog import (
+    FILES,
     NEW_CATALOG,
-    SIDES,
     carry_runs,
     remove_database,
     sound_tail,
@@ -150,8 +150,18 @@ def _rebuild(
     catalog = _empty(folder, config)
     try:
         replayed = _replay(folder, log, catalog, progress)
-        old = sound_tail(folder.file(CATALOG), config.id, beyond=replayed.seq)
-        kept = old is not None
+        old = sound_tail(folder.file(CATALOG), config.id)
+        kept = old is not None and old.seq > replayed.seq
+        strays = (
+            old is not None
+            and not (kept or replayed.fault)
+            and isinstance(log.verify_tail(old), Damaged)
+        )
+        if strays:
+            progress.note(
+                f"the old catalog knew another change {replayed.seq} than the journal: it is kept as "
+                f"{os.fsdecode(OLD)}"
+            )
         broken = kept or bool(replayed.fault)
         torn = 0 if broken else _torn_bytes(folder, config, log, replayed)
         if broken:
@@ -189,7 +199,7 @@ def _rebuild(
         catalog.close()
     if not kept:
         faults.point("rebuild.replayed")
-        _put_in_place(folder, keep_old=broken)
+        _put_in_place(folder, keep_old=broken or strays)
     faults.point("rebuild.replaced")
     if broken:
         _set_aside(folder, log)
@@ -260,8 +270,8 @@ def _torn_bytes(folder: _Folder, config: Config, log: Journal, replayed: _Replay
     state = log.verify_tail(replayed.tail)
     if not isinstance(state, Torn):
         return 0
-    known = sound_tail(folder.file(CATALOG), config.id, beyond=replayed.seq - 1)
-    return 0 if known is not None else state.torn_bytes
+    known = sound_tail(folder.file(CATALOG), config.id)
+    return 0 if known is not None and known.seq >= replayed.seq else state.torn_bytes
 
 
 def _restart_journal(
@@ -304,7 +314,7 @@ def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
             os.close(new)
     if keep_old:
         remove_database(OLD, folder.fd)
-        for suffix in SIDES:
+        for suffix in FILES:
             with contextlib.suppress(FileNotFoundError):
                 os.rename(CATALOG + suffix, OLD + suffix, src_dir_fd=fd, dst_dir_fd=fd)
     else:

@@ -79,8 +79,9 @@ class RunNote:
         catalog = self._repository.catalog
         roots: Sequence[int | None] = self.root_ids or (None,)
         with catalog.write(wait_s):
-            ids = self._rows
+            ids, statement = self._rows, sql.RUN_SET
             if not ids:
+                statement = sql.PUT_RUN
                 first = catalog.take("run", len(roots))
                 ids = list(range(first, first + len(roots)))
             for id_, root_id in zip(ids, roots, strict=True):
@@ -88,7 +89,7 @@ class RunNote:
                     id_, shlex.join(words), root_id, self._started_ns, finished_ns, os.getuid(),
                     code, self.summary,
                 )  # fmt: skip
-                catalog.execute(sql.RUN_SET, row)
+                catalog.execute(statement, row)
         self._rows = ids
 
 

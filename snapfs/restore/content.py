@@ -38,7 +38,9 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
                 hint="snapfs ls shows what it has",
             )
         if entry.kind != Kind.FILE:
-            raise UsageError(f"{name} is no file ({KIND_NAMES[entry.kind]})", subject=name)
+            raise UsageError(
+                f"{name} is no file ({KIND_NAMES.get(entry.kind, 'unknown')})", subject=name
+            )
         if entry.state == State.UNREAD:
             raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
         with BlockReader(repository.backend) as reader:

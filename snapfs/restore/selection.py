@@ -262,7 +262,8 @@ class Selection:
         """The wanted entries of a directory, of a large one one by one; whether its digest agrees."""
         rows = streams.guarded_children(self._catalog, entry.inode, self._at)
         found = list(islice(rows, HELD + 1))
-        sound = _has_digest(entry.tree_digest, map(_digested, chain(found, rows)))
+        odd: list[Entry] = []  # whoever edits rows can make digests that agree with them
+        sound = _has_digest(entry.tree_digest, _each_digested(chain(found, rows), odd)) and not odd
         if len(found) > HELD:
             return _ManyChildren(
                 lambda after: self._wanted_children(entry, here, after, sound=sound)
@@ -332,6 +333,7 @@ def _has_digest(digest: bytes | None, rows: Iterable[ChildTuple]) -> bool:
 
 
 _MOST_ID = 2**32 - 1
+_SECOND = 1_000_000_000
 _NAMELESS = frozenset((b"", b".", b".."))
 _KINDS = frozenset(map(int, Kind))
 _INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_nsec", "rdev",
@@ -339,22 +341,29 @@ _INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_n
 
 
 def _makes_sense(child: Entry) -> bool:
-    """Whether a row has a name and values that an entry can have."""
+    """Whether a row has a name and values that an entry can have, of whatever type they are."""
+    return (
+        all(isinstance(value, bytes) for value in (child.name, child.xattr, child.target))
+        and all(isinstance(getattr(child, field), int) for field in _INTEGERS)
+        and _can_be(child)
+    )
+
+
+def _can_be(child: Entry) -> bool:
+    """The same of a row whose values have the right types."""
     name = child.name
     return (
-        isinstance(name, bytes)
-        and name not in _NAMELESS
-        and not (b"/" in name or b"\0" in name)
+        name not in _NAMELESS
+        and b"/" not in name
+        and b"\0" not in name
         and child.kind in _KINDS
-        and isinstance(child.xattr, bytes)
-        and isinstance(child.target, bytes)
         and b"\0" not in child.target
-        and all(isinstance(getattr(child, field), int) for field in _INTEGERS)
         and 0 <= child.uid <= _MOST_ID
         and 0 <= child.gid <= _MOST_ID
         and 0 <= child.mode <= 0o7777
         and child.size >= 0
-        and _is_packed(child.xattr)
+        and 0 <= child.mtime_nsec < _SECOND
+        and (not child.xattr or _is_packed(child.xattr))
     )
 
 
@@ -373,6 +382,14 @@ def _digested(found: tuple[Entry, bytes]) -> ChildTuple:
         child.size, child.mtime_s, child.mtime_nsec, child.rdev, child.target, content,
         1 if child.state == State.UNREAD else 0,
     )  # fmt: skip
+
+
+def _each_digested(rows: Iterable[tuple[Entry, bytes]], odd: list[Entry]) -> Iterator[ChildTuple]:
+    """What digests are of; the first row that can be of no entry is put into ``odd``."""
+    for found in rows:
+        if not odd and not _can_be(found[0]):
+            odd.append(found[0])
+        yield _digested(found)
 
 
 def _outermost(paths: Sequence[bytes]) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -230,3 +231,22 @@ def test_case_57_interrupt_and_terminate(
     snapfs.verify()
     snapfs.restore("base", workspace / "restored")
     assert_same(state, survey(workspace / "restored"), ignore=("mtime",))
+
+
+@pytest.mark.parametrize("limit", range(16, 28, 2))
+def test_no_snapshot_is_made_without_descriptors(limit: int, snapfs: Program, tree: Path) -> None:
+    """What cannot be opened for want of descriptors is not "cannot be read": the run fails or is whole."""
+    (tree / "a/b/c/d/e/f/g").mkdir(parents=True)
+    (tree / "a/b/c/d/e/f/g/file").write_text("x")
+    program = " ".join(map(shlex.quote, (*PROGRAM, "-r", os.fspath(snapfs.repository))))
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -n {limit}; exec {program} create {tree} --name one"],
+        env=snapfs.environment(), capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done.stderr
+    assert b"Traceback" not in done.stderr
+    if done.returncode:
+        assert b"Too many open files" in done.stderr
+        assert done.stdout == b""
+    else:
+        snapfs("restore", "tree@one", "--to", tree / "../to")

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests import torture
+from tests.harness.filesystems import mounted
+from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
 from tests.harness.program import Program
 from tests.harness.require import need_root
@@ -220,3 +222,23 @@ def test_times_of_both_ends_on_xfs(snapfs: Program, filesystem: Callable[[str], 
     snapfs.restore("s0", place / "target")
     assert_same(state, survey(place / "target"))
     snapfs("ls", "s0:", "-l")
+
+
+def test_times_that_the_target_cannot_store_are_told_at_once(
+    run: InProcess, workspace: Path
+) -> None:
+    """Files, symlinks and directories, in a new place: some filesystems clamp them without a word."""
+    with (
+        mounted("tmpfs", workspace / "source") as source,
+        mounted("ext4", workspace / "t") as target,
+    ):
+        for name, second in (("future", 100_000_000_000), ("past", -9_000_000_000), ("usual", 1)):
+            (source / name).write_text("x")
+            os.utime(source / name, ns=(0, second * 10**9))
+        (source / "link").symlink_to("x")
+        os.utime(source / "link", ns=(0, 10**20), follow_symlinks=False)
+        run("create", source, "--name", "one", "--nested")
+        done = run("restore", "at@one", "--to", target / "new", ok=(3,))
+        told = [line for line in done.errors.splitlines() if "beyond what the filesystem" in line]
+        assert [line.split(":")[0] for line in sorted(told)] == ["! future", "! link", "! past"]
+        assert (target / "new" / "usual").stat().st_mtime == 1

@@ -269,3 +269,23 @@ def test_a_directory_below_itself(gone: bool, past: History, workspace: Path) ->
     run("create", ".", "--name", "after", ok=(0, 1, 3))
     for name in ("s0", "s1", "s2"):
         past.check_one(name)
+
+
+@pytest.mark.parametrize("side", ["-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
+def test_what_lies_beside_the_catalog_is_a_plain_file(
+    side: str, kind: str, snapfs: Program, tree: Path
+) -> None:
+    """SQLite opens it unasked, and would wait for a pipe for ever."""
+    snapfs.create(tree, "one")
+    place = snapfs.repository / f"catalog.db{side}"
+    place.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(place)
+    elif kind == "link":
+        place.symlink_to("/etc/passwd")
+    else:
+        place.mkdir()
+    for words in (("list",), ("ls", "one"), ("create",), ("delete", "one", "--yes"), ("verify",)):
+        done = snapfs(*words, cwd=tree, ok=(1, 3))
+        assert "is no plain file" in done.text + done.errors, words

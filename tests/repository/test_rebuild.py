@@ -28,6 +28,8 @@ from snapfs.repository.rebuild import RebuildResult, rebuild_catalog
 from snapfs.repository.runs import runs
 from snapfs.verify import VerifyOptions, verify
 from tests.damage.damaging import flip
+from tests.harness.inprocess import InProcess
+from tests.harness.output import names
 from tests.verify.repositories import Store, random_history
 
 
@@ -692,3 +694,35 @@ def test_verify_tells_what_a_rebuild_will_say(store: Store) -> None:
             )
     Rebuilt(store).whole()
     assert store.tables() == before
+
+
+@pytest.mark.parametrize("put", ["catalog", "journal"])
+def test_catalog_and_journal_of_two_copies(put: str, workspace: Path, tree: Path) -> None:
+    """Both are sound and equally long, and tell of different changes: neither is thrown away."""
+    here, there = InProcess(workspace / "here"), InProcess(workspace / "there")
+    here("create", tree, "--name", "both")
+    shutil.copytree(here.repository, there.repository)
+    for run, name in ((here, "here"), (there, "there")):
+        (tree / "changed").write_text(name)
+        run("create", tree, "--name", name)
+    for pack in (there.repository / "packs").iterdir():
+        shutil.copy(pack, here.repository / "packs")
+    for part in here.repository.glob("catalog.db-*"):
+        part.unlink()
+    journal = "journal/0000000001.log"
+    shutil.copyfile(*(
+        one.repository / ("catalog.db" if put == "catalog" else journal) for one in (there, here)
+    ))  # fmt: skip
+    before = (here.repository / journal).read_bytes()
+    for words in (("create", tree), ("tag", "both", "t"), ("delete", "both", "--yes")):
+        done = here(*words, cwd=tree, ok=(1,))
+        assert "tell of different changes" in done.errors, words
+        assert "rebuild-catalog" in done.errors
+    assert [path.name for path in (here.repository / "journal").iterdir()] == [Path(journal).name]
+    assert (here.repository / journal).read_bytes() == before
+    assert "it is kept as catalog.db.old" in here("rebuild-catalog").errors
+    assert (here.repository / "catalog.db.old").exists()
+    kept = "here" if put == "catalog" else "there"
+    assert names(here("list", "tree", "--json")) == ["both", kept]
+    here("restore", kept, "--to", workspace / "to", cwd=tree)
+    assert (workspace / "to" / "changed").read_text() == kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import traceback
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from snapfs.cli.frame.again import with_repository
 from snapfs.cli.frame.streams import OutputClosed, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.errors import Exit, NotFoundError, SnapfsError, StorageFullError, UsageError
+from snapfs.fs.handles import exhausted
 from snapfs.model.quote import printable, quote
 from snapfs.storage.room import free_bytes
 
@@ -112,8 +112,9 @@ def answering() -> Iterator[None]:
 
 def _system_error(error: OSError) -> SnapfsError:
     reason = error.strerror or str(error) or type(error).__name__
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return SnapfsError(reason, hint="allow more open files (ulimit -n)")
+    no_descriptor = exhausted(error.errno or 0)
+    if no_descriptor is not None:
+        return no_descriptor
     if error.filename is None:
         return working_directory_gone() if stands_nowhere() else SnapfsError(reason)
     if isinstance(error.filename, int):

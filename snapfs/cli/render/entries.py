@@ -52,7 +52,7 @@ def attributes(path: bytes, entry: Entry, owners: Owners) -> Attributes:
     """An entry for ``--json``."""
     return Attributes(
         path=path,
-        kind=KIND_NAMES[entry.kind],
+        kind=KIND_NAMES.get(entry.kind, "unknown"),
         mode=f"{entry.mode:04o}",
         uid=entry.uid,
         gid=entry.gid,
@@ -76,7 +76,7 @@ def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list
     if entry.kind == Kind.SYMLINK:
         shown = f"{shown} -> {quote(entry.target)}"
     return [
-        stat.filemode(FORMAT_OF_KIND[entry.kind] | entry.mode),
+        stat.filemode(FORMAT_OF_KIND.get(entry.kind, 0) | entry.mode),
         printable(owners[0].get(entry.uid, str(entry.uid))),
         printable(owners[1].get(entry.gid, str(entry.gid))),
         size,

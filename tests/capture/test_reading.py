@@ -1,0 +1,75 @@
+"""What a reader makes of files as the walk saw them, and as they are by then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from snapfs.capture.reader import FileRead, FileReader, NullSink, Outcome
+from snapfs.model.toread import ToRead
+from tests.harness.inprocess import InProcess
+
+
+def as_seen(path: Path, directory: bytes, *, dev: int | None = None) -> ToRead:
+    """What the walk passes on of a file, which may have been on another filesystem."""
+    st = path.stat()
+    return ToRead(
+        1, directory, os.fsencode(path.name), st.st_size, *divmod(st.st_mtime_ns, 10**9),
+        *divmod(st.st_ctime_ns, 10**9), st.st_dev if dev is None else dev, st.st_ino, 1, 0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+@pytest.mark.parametrize("attribute", [False, True])
+def test_a_directory_that_became_a_symlink_leads_nowhere(
+    size: int, attribute: bool, workspace: Path
+) -> None:
+    """Inode numbers of another filesystem are no proof: somebody may have made them equal."""
+    outside = workspace / "outside"
+    outside.mkdir()
+    (outside / "secret").write_bytes(os.urandom(size))
+    if attribute:
+        os.setxattr(outside / "secret", "user.x", b"1")
+    tree = workspace / "tree"
+    tree.mkdir()
+    (tree / "d").symlink_to(outside)
+    item = as_seen(outside / "secret", b"d", dev=outside.stat().st_dev + 1)
+    top = os.open(tree, os.O_RDONLY)
+    try:
+        done = FileReader(top, NullSink(), None, lambda _: None).read([item])
+    finally:
+        os.close(top)
+    assert done.plain == []
+    ((_, found),) = done.special
+    assert isinstance(found, FileRead)
+    assert (found.outcome, found.digest) == (Outcome.VANISHED, None)
+
+
+def test_holes_that_the_count_of_blocks_hides(run: InProcess, tree: Path, workspace: Path) -> None:
+    """Blocks are also counted for extended attributes, and for what is allocated beyond the end."""
+    with (tree / "attributed").open("wb") as file:
+        file.truncate(4096)
+    os.setxattr(tree / "attributed", "user.a", b"x" * 2000)
+    with (tree / "allocated").open("wb") as file:
+        file.write(b"x")
+        file.truncate(1 << 20)
+    subprocess.run(["fallocate", "-n", "-o", "1M", "-l", "4M", tree / "allocated"], check=True)
+    for name in ("attributed", "allocated"):
+        assert (tree / name).stat().st_blocks * 512 >= (tree / name).stat().st_size
+    run("create", tree, "--name", "one")
+    run("restore", "one", "--to", workspace / "to", cwd=tree)
+    for name in ("attributed", "allocated"):
+        made = os.open(workspace / "to" / name, os.O_RDONLY)
+        live = os.open(tree / name, os.O_RDONLY)
+        try:
+            size = os.fstat(live).st_size
+            assert os.fstat(made).st_size == size
+            start = os.lseek(live, 0, os.SEEK_HOLE)
+            assert start < size
+            assert os.lseek(made, 0, os.SEEK_HOLE) == start
+        finally:
+            os.close(made)
+            os.close(live)
