@@ -339,20 +339,20 @@ class Intake:
             item.mtime_s * SECOND + item.mtime_nsec,
             item.ctime_s * SECOND + item.ctime_nsec,
         )
-        state = State.OK
+        state: int | None = None
         path = item.directory + b"/" + item.name if item.directory else item.name
         if result.outcome == Outcome.FAILED:
-            state = State.UNREAD
+            state = int(State.UNREAD)
             self._problem(path, result.errno, result.what)
         elif result.outcome == Outcome.CHANGED:
-            state = State.RACY
+            state = int(State.RACY)
             self._problem(path, 0, "changed while read")
         elif result.fresh is not None:
-            state = State.RACY
+            state = int(State.RACY)
         mode, uid, gid = self._stage.plain_attr(item.attr)
         attr = self._stage.attr(mode, uid, gid, result.flags, result.xattr)
         return ReadResult(
-            attr, size, *divmod(mtime_ns, SECOND), result.digest, int(state),
+            attr, size, *divmod(mtime_ns, SECOND), result.digest, state,
             *divmod(ctime_ns, SECOND), item.seq,
         )  # fmt: skip
 

@@ -349,7 +349,7 @@ STAGE_ROOT_INODE = 'SELECT CASE WHEN (stage.inode < 0) THEN :base - stage.inode 
 STAGE_SCAN = 'INSERT INTO stage (seq, above, parent, name, inode, names, nodes, by_name, by_kind, post, low, high, need, kind, attr, size, mtime_s, mtime_nsec, rdev, target, content, state, ctime_s, ctime_nsec, dev, ino, nlink, fingerprint) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
 STAGE_SET_DIGEST = 'UPDATE stage SET tree_digest=?, fingerprint=? WHERE stage.seq = ?'
 STAGE_SET_READ = 'UPDATE stage SET need=2, digest=? WHERE stage.seq = ?'
-STAGE_SET_READ_ALL = 'UPDATE stage SET need=2, attr=?, size=?, mtime_s=?, mtime_nsec=?, digest=?, state=?, ctime_s=?, ctime_nsec=? WHERE stage.seq = ?'
+STAGE_SET_READ_ALL = 'UPDATE stage SET need=2, attr=?, size=?, mtime_s=?, mtime_nsec=?, digest=?, state=coalesce(?, stage.state), ctime_s=?, ctime_nsec=? WHERE stage.seq = ?'
 STAGE_SET_REPLACED = 'UPDATE stage SET need=5 WHERE stage.seq = ?'
 STAGE_SET_VANISHED = 'UPDATE stage SET need=3, kind=NULL WHERE stage.seq = ?'
 STAGE_TO_READ = 'SELECT stage.seq, scan_path.path, stage.name, stage.size, stage.mtime_s, stage.mtime_nsec, stage.ctime_s, stage.ctime_nsec, stage.dev, stage.ino, stage.nlink, stage.attr FROM stage JOIN scan_path ON scan_path."key" = stage.above WHERE stage.need = 1 AND stage.kind = 1 AND stage.seq > :after ORDER BY stage.seq LIMIT :most OFFSET 0'

@@ -78,7 +78,8 @@ class ReadResult(NamedTuple):
     mtime_s: int
     mtime_nsec: int
     digest: bytes | None
-    state: int
+    state: int | None
+    """None: as the walk saw it"""
     ctime_s: int
     ctime_nsec: int
     row: int

@@ -186,7 +186,8 @@ FILL: dict[str, Any] = {
     .values(
         digest=p("new_digest"),
         need=2,
-        state=p("new_state"),
+        # What the walk took for racy stays so, however quiet it was when it was read.
+        state=func.coalesce(p("new_state"), s.c.state),
         attr=p("new_attr"),
         size=p("new_size"),
         mtime_s=p("new_mtime_s"),
