@@ -31,6 +31,9 @@ TRIES = 3
 PATH_LIMIT = 4000
 """Longer paths are opened component by component (PATH_MAX is 4096)."""
 
+_GONE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO))
+"""What opening gives where no file is any more: the last where a socket is."""
+
 KnownBlocks = Callable[[Sequence[bytes]], set[bytes]]
 """Which of these digests the repository has already."""
 
@@ -215,7 +218,7 @@ class FileReader:
         try:
             fd = self._open_unfollowed(item)
         except OSError as error:
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno in _GONE:
                 return _failure(item, Outcome.VANISHED, error)
             return _failure(item, Outcome.FAILED, error)
         try:
@@ -260,11 +263,9 @@ class FileReader:
                 not same_inode,
             )
         except OSError as error:
-            gone = fd < 0 and error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
-            return _failure(item, Outcome.VANISHED if gone else Outcome.FAILED, error)
+            return _failure(item, Outcome.FAILED, error)
         finally:
-            if fd >= 0:
-                os.close(fd)
+            os.close(fd)
 
     def _open_unfollowed(self, item: ToRead) -> int:
         """Open component by component, through no symlink at all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from pathlib import Path
 
@@ -46,6 +47,30 @@ def test_a_directory_that_became_a_symlink_leads_nowhere(
     ((_, found),) = done.special
     assert isinstance(found, FileRead)
     assert (found.outcome, found.digest) == (Outcome.VANISHED, None)
+
+
+@pytest.mark.parametrize("became", ["socket", "pipe", "directory", "link", "nothing"])
+def test_a_file_that_became_something_else_is_gone(became: str, workspace: Path) -> None:
+    tree = workspace / "tree"
+    tree.mkdir()
+    (tree / "file").write_text("x")
+    item = as_seen(tree / "file", b"")
+    (tree / "file").unlink()
+    if became == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.fspath(tree / "file"))
+    elif became == "pipe":
+        os.mkfifo(tree / "file")
+    elif became == "directory":
+        (tree / "file").mkdir()
+    elif became == "link":
+        (tree / "file").symlink_to("/etc/passwd")
+    top = os.open(tree, os.O_RDONLY)
+    try:
+        done = FileReader(top, NullSink(), None, lambda _: None).read([item])
+    finally:
+        os.close(top)
+    assert [found.outcome for _, found in done.special] == [Outcome.VANISHED]
 
 
 def test_holes_that_the_count_of_blocks_hides(run: InProcess, tree: Path, workspace: Path) -> None:
