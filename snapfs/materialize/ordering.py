@@ -10,61 +10,94 @@ from __future__ import annotations
 import heapq
 import pickle
 from collections.abc import Iterable, Iterator
-from itertools import chain, repeat
 
 from snapfs.materialize.filewriter import FileJob
 from snapfs.storage.scratch import Place, ScratchFile
 
-_FIRST_WINDOWS = (8192, 16_384, 32_768)
-"""As those of a first snapshot: its segments are decoded once, and the processes soon have something to do."""
+_LOOK_FILES = 2048
+"""So often it is looked which segments are done with."""
+
+_IDLE_FILES = 8192
+"""A segment that so many files in a row did not need will hardly be needed again: it was filled in one
+window of the walk, of files near to each other.
+"""
 
 _WINDOW_FILES = 65_536
-"""About 35 MB of jobs."""
+"""So many are held at most, about 35 MB of jobs."""
 
 _GROUP_RAW_BYTES = 12 << 20
 _GROUP_FILES = 16_384
 
 _WORTH_DECODING = 0.2
-"""A full window is written at once if it uses at least this share of what its segments hold, roughly;
-else it waits on disk to be merged with the others, since they would decode the same segments again."""
+"""Files are written at once if they use at least this share of what their segments hold, roughly;
+else they wait on disk to be merged with the others, since they would decode the same segments again."""
 
 _USUAL_RATIO = 2.5
 _CHUNK = 512
+
+
+_Segment = tuple[str, int]
+"""Pack and offset."""
 
 
 class SegmentOrder:
     """Takes jobs of one block each, gives them back in groups."""
 
     def __init__(self) -> None:
-        self._jobs: list[FileJob] = []
+        self._jobs: dict[_Segment, list[FileJob]] = {}
+        self._touched: dict[_Segment, int] = {}
+        self._held = 0
+        self._count = 0
+        self._next_look = _LOOK_FILES
         self._spool = ScratchFile()
         self._runs: list[list[Place]] = []
-        self._windows = chain(_FIRST_WINDOWS, repeat(_WINDOW_FILES))
-        self._most = next(self._windows)
 
     def add(self, jobs: list[FileJob]) -> None:
         """Take jobs."""
-        self._jobs += jobs
+        held, touched = self._jobs, self._touched
+        for job in jobs:
+            _, _, _, pack, segment_offset, _, _ = job.places[0]
+            segment = (pack, segment_offset)
+            found = held.get(segment)
+            if found is None:
+                held[segment] = [job]
+            else:
+                found.append(job)
+            self._count += 1
+            touched[segment] = self._count
+        self._held += len(jobs)
 
     @property
     def is_full(self) -> bool:
         """Whether `take` must be called now."""
-        return len(self._jobs) >= self._most
+        return self._count >= self._next_look
 
     def take(self) -> Iterator[list[FileJob]]:
-        """Groups to write now: of the jobs held, or none if it is better to put them aside."""
-        jobs = sorted(self._jobs, key=_place_key)
-        self._jobs = []
-        self._most = next(self._windows)
-        if _share_used(jobs) >= _WORTH_DECODING:
+        """Groups to write now: of segments that are done with, or of all if too much is held; none if it
+        is better to put them aside.
+        """
+        self._next_look = self._count + _LOOK_FILES
+        idle = self._count - _IDLE_FILES
+        full = self._held >= _WINDOW_FILES
+        jobs = self._release([one for one, at in self._touched.items() if full or at < idle])
+        if jobs and _share_used(jobs) >= _WORTH_DECODING:
             yield from _groups(jobs)
-        else:
+        elif jobs:
             self._put_aside(jobs)
+
+    def _release(self, segments: list[_Segment]) -> list[FileJob]:
+        """What is held of these segments, in order of place."""
+        jobs: list[FileJob] = []
+        for segment in segments:
+            del self._touched[segment]
+            jobs += self._jobs.pop(segment)
+        self._held -= len(jobs)
+        jobs.sort(key=_place_key)
+        return jobs
 
     def take_all(self) -> Iterator[list[FileJob]]:
         """All that is left, what was put aside as well."""
-        jobs = sorted(self._jobs, key=_place_key)
-        self._jobs = []
+        jobs = self._release(list(self._touched))
         runs = [self._read_run(places) for places in self._runs]
         self._runs = []
         yield from _groups(heapq.merge(jobs, *runs, key=_place_key) if runs else jobs)

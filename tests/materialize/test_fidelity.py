@@ -197,6 +197,7 @@ def test_a_set_aside_window_is_merged(
     stored: Stored, tree: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More files than one window holds, each window using little of each segment."""
+    monkeypatch.setattr("snapfs.materialize.ordering._LOOK_FILES", 20)
     monkeypatch.setattr("snapfs.materialize.ordering._WINDOW_FILES", 50)
     monkeypatch.setattr("snapfs.materialize.ordering._WORTH_DECODING", 1e9)
     monkeypatch.setattr("snapfs.materialize.ordering._CHUNK", 7)

@@ -150,6 +150,24 @@ def test_a_segment_is_in_one_group_and_a_group_in_order_of_directories(
     order.close()
 
 
+def test_a_segment_that_is_done_with_is_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of a first snapshot follow each other: each segment is given out once, soon after its last file."""
+    monkeypatch.setattr(ordering, "_LOOK_FILES", 100)
+    monkeypatch.setattr(ordering, "_IDLE_FILES", 50)
+    order = SegmentOrder()
+    given: list[tuple[str, int]] = []
+    for window in range(10):
+        jobs = [job(n, "p", 4 * window + n % 4, 1000 * n, 1000) for n in range(300)]
+        for at in range(0, 300, 50):
+            order.add(jobs[at : at + 50])
+            if order.is_full:
+                given += {(j.places[0][3], j.places[0][4]) for group in order.take() for j in group}
+        assert len(given) == len(set(given)) == 4 * window
+    given += {(j.places[0][3], j.places[0][4]) for group in order.take_all() for j in group}
+    assert sorted(given) == [("p", segment) for segment in range(40)]
+    order.close()
+
+
 def test_owner_rules_by_number() -> None:
     rule = OwnerRule(uids={1: 2}, gids={})
     assert (rule.user(1), rule.user(3), rule.group(1)) == (2, 3, 1)
