@@ -26,7 +26,7 @@ def entries(
     """Those that no rule leaves out, with their stat; what vanishes meanwhile is passed over.
 
     ``skip`` are (dev, ino) of directories that are never captured: ``skipped`` is told of one.
-    ``spare`` keeps a name that a rule leaves out.
+    ``spare`` keeps a name that is left out for a marker or its size.
     """
     lstat = os.lstat
     for name in names:
@@ -43,8 +43,10 @@ def entries(
             is_dir = S_IFMT(st.st_mode) == 0o040000
             is_file = S_IFMT(st.st_mode) == 0o100000
             size = st.st_size if is_file else 0
-            if rules.excluded(name, is_dir, size) and not (spare is not None and spare(name)):
-                rules.left_out(name, is_dir, size)
+            if rules.excluded(name, is_dir, size) and not (
+                spare is not None and rules.only_now(name, is_dir, size) and spare(name)
+            ):
+                rules.see_left_out(name, is_dir, size)
                 continue
         if skip and (st.st_dev, st.st_ino) in skip:
             skipped()

@@ -65,7 +65,7 @@ class ScanOptions:
     skip: frozenset[tuple[int, int]] = frozenset()
     """(dev, ino) of directories never captured: the repository."""
     spare: Callable[[bytes], bool] | None = None
-    """says of a path that a rule leaves out that it is wanted all the same"""
+    """says of a path that is left out for a marker or its size that it is wanted all the same"""
     foreign: frozenset[bytes] = frozenset()
     """paths from the root of snapfs' own mounts."""
 

@@ -54,7 +54,7 @@ class TakeOptions:
     ignore_ctime: bool = False
     ignore_inode: bool = False
     spare: Callable[[bytes], bool] | None = None
-    """says of a path that a rule leaves out that it is wanted all the same"""
+    """says of a path that is left out for a marker or its size that it is wanted all the same"""
     refuse: Callable[[Problem], None] | None = None
     """is told of each problem before there is a snapshot; raises so that there will be none"""
 

@@ -86,7 +86,11 @@ class DirRules:
                 return Verdict(not decided.negated, decided.text, decided.source)
         return _KEPT
 
-    def left_out(self, name: bytes, is_dir: bool, size: int) -> None:
+    def only_now(self, name: bytes, is_dir: bool, size: int) -> bool:
+        """Whether what is excluded is so for a marker or its size, and need not have been at other times."""
+        return self.only is not None or (not is_dir and self._too_large(name, size))
+
+    def see_left_out(self, name: bytes, is_dir: bool, size: int) -> None:
         """Remember what cannot be told later: that ``name`` is not in the snapshot for its size."""
         if is_dir or not self._too_large(name, size):
             return
