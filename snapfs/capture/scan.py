@@ -386,6 +386,7 @@ class Scanner:
         frame.parent = above.key
         frame.st = st
         frame.seq = seq
+        frame.closed = True
         frame.state = UNREAD
         if known is not None:
             frame.by_name, frame.by_kind = known.inode, known.kind

@@ -115,7 +115,7 @@ class Frame:
     """A directory the walk stands in."""
 
     __slots__ = (
-        "above_rules", "by_kind", "by_name", "confirmed", "dirty", "fingerprint", "has_path",
+        "above_rules", "by_kind", "by_name", "closed", "confirmed", "dirty", "fingerprint", "has_path",
         "high", "inode", "known", "low", "name", "parent", "refresh", "rules", "seq", "st", "state",
         "stored", "todo",
     )  # fmt: skip
@@ -128,6 +128,7 @@ class Frame:
         self.by_kind: int | None = None
         self.known: Known | None = None
         self.stored: int | None = None  # the head's fingerprint
+        self.closed = False  # it cannot be opened: the walk stands in its parent
         self.confirmed = False  # its own stat needs no look any more
         self.seq = 0
         self.st: os.stat_result = None  # type: ignore[assignment]

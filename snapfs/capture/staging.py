@@ -148,13 +148,14 @@ class Staging:
         flags = 0
         fd = stack.fd
         try:
-            if frame.state == UNREAD:
+            if frame.closed:
                 xattr = read_xattrs(proc_child(fd, frame.name or b"."))
             else:
                 xattr = read_xattrs(fd)
                 flags = get_flags(fd)
         except OSError as error:
-            self.problem(stack.path(), error.errno or 0, "attributes cannot be read")
+            path = join(stack.path(), frame.name or b"") if frame.closed else stack.path()
+            self.problem(path, error.errno or 0, "attributes cannot be read")
         seq = frame.seq or self.take()
         inode = frame.inode
         if inode is None and self._stage.first:

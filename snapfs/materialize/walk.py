@@ -22,6 +22,7 @@ from snapfs.materialize.removal import open_up
 from snapfs.materialize.run import Run
 from snapfs.materialize.top import Top
 from snapfs.materialize.wanted import Overwrite, Part, WantedDir
+from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
 
 _LOOK_INTO = stat.S_IRUSR | stat.S_IXUSR
@@ -87,8 +88,19 @@ class Walk:
             except OSError as error:  # somebody moves directories about; all goes on further up
                 self._run.trouble(self._levels[-1].number, b"", error)
 
-    def _enter_top(self, directory: WantedDir) -> Level:
+    def _spares(self, entry: Entry) -> bool:
+        """Whether what is there in place of a directory is left alone, because nobody could read it then."""
+        return self._run.options.spare_unread and entry.state == State.UNREAD
+
+    def _enter_top(self, directory: WantedDir) -> Level | None:
         top = self._top
+        if top.fd is not None and not top.made and self._spares(directory.entry):
+            what = "could not be read when the snapshot was taken"
+            self._run.problem(TOP, b"", 0, what)
+            attributes = self._run.wanted_attributes(directory.entry)
+            self._directories.put(TOP, attributes, Finish.NOTHING)
+            self._run.counts.left_alone += 1
+            return None
         if top.fd is not None and not top.made:
             level = self._existing(TOP, top.fd, directory)
         else:
@@ -119,6 +131,10 @@ class Walk:
         level: Level | None = None
         try:
             live = self._children.stat(parent, self._fd, entry.name)
+            if live is not None and self._spares(entry):
+                self._directories.put(number, run.wanted_attributes(entry), Finish.NOTHING)
+                run.counts.left_alone += 1
+                return None
             if live is not None and stat.S_ISDIR(live.st_mode):
                 level = self._enter_existing(parent, number, directory, live)
             else:

@@ -95,6 +95,8 @@ class MaterializeOptions:
     overwrite: Overwrite = Overwrite.ALWAYS
     delete: bool = False
     """Remove what a WHOLE directory holds beside what is wanted (never mounts or what is protected)."""
+    spare_unread: bool = False
+    """Leave alone, with all in it, what has the place of a directory that the snapshot could not read."""
     sparse: bool = False
     """Leave runs of zeros out, as holes."""
     dry_run: bool = False

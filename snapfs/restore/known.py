@@ -10,6 +10,7 @@ from snapfs.catalog import streams, view
 from snapfs.catalog.places import places
 from snapfs.errors import DamageError
 from snapfs.fs.handles import open_file
+from snapfs.fs.holes import data_ranges, may_have_holes
 from snapfs.materialize.wanted import Same
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
@@ -27,8 +28,14 @@ class KnownFiles:
     last; sparse files get their size too early and are read.
     """
 
-    def __init__(self, repository: Repository, at: int | None, *, in_place: bool) -> None:
-        """``at`` is the snapshot whose entries are asked about, None for the head itself."""
+    def __init__(
+        self, repository: Repository, at: int | None, *, in_place: bool, sparse: bool
+    ) -> None:
+        """``at`` is the snapshot whose entries are asked about, None for the head itself.
+
+        In place holes have to be where they were, unless zeros may be holes (``sparse``).
+        """
+        self._holes_count = in_place and not sparse
         self._repository = repository
         self._at = at
         self._in_place = in_place
@@ -96,6 +103,7 @@ class KnownFiles:
             return False
         try:
             offset = 0
+            holes: list[tuple[int, int]] = []
             for place in places(self._repository.catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:
                     data = os.pread(fd, place.length, offset)
@@ -103,8 +111,10 @@ class KnownFiles:
                         return False
                 elif not self._is_zero(fd, offset, place.length):
                     return False
+                if place.kind == ExtentKind.HOLE:
+                    holes.append((offset, place.length))
                 offset += place.length
-            return True
+            return not self._holes_count or holes == _holes(fd, entry.size)
         except (OSError, DamageError):
             return False
         finally:
@@ -126,3 +136,10 @@ class KnownFiles:
                 return False
             offset += len(data)
         return True
+
+
+def _holes(fd: int, size: int) -> list[tuple[int, int]]:
+    """(offset, length) of the holes of a live file."""
+    if not may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd))):
+        return []
+    return [(part.offset, part.length) for part in data_ranges(fd, size) if not part.is_data]

@@ -166,7 +166,7 @@ def _write(
         chosen = Filter(options.include, options.exclude)
         selection = Selection(catalog, inode, at, chosen)
         sound = selection.agrees(kept.tree_digest)
-        known = KnownFiles(repository, at, in_place=options.in_place)
+        known = KnownFiles(repository, at, in_place=options.in_place, sparse=options.sparse)
         selection.on_directory = known.enter
         wanted = _wanted(selection, snapshot, options, target)
         first = next(wanted, None)
@@ -199,6 +199,7 @@ def _write(
             MaterializeOptions(
                 overwrite=_policy(options),
                 delete=options.delete and sound,
+                spare_unread=options.in_place,
                 sparse=options.sparse,
                 dry_run=options.dry_run,
                 owner=_owner(repository, root, options),

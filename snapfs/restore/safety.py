@@ -20,7 +20,7 @@ from snapfs.progress import Problem, Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
 from snapfs.restore.selection import Filter
-from snapfs.tree.state import held, within
+from snapfs.tree.state import Inodes, Paths, StagedState, held, within
 
 TAG = "safety"
 CHANGED = "changed while read"
@@ -44,14 +44,13 @@ def take_safety(
     chosen = Filter(options.include, options.exclude)
 
     def refuse(problem: Problem) -> None:
-        path = problem.path
-        if (
-            problem.what != CHANGED
-            and _concerned(path, options.paths)
+        if problem.what != CHANGED and any(
+            _concerned(path, options.paths)
             and _chosen(chosen, path, os.path.join(live, path))
             and _at_stake(repository, root.id, snapshot, path, delete=options.delete)
+            for path in _names_of(repository, root.id, problem.path)
         ):
-            name = quote(path or b".")
+            name = quote(problem.path or b".")
             why = with_reason(problem.what, problem.errno)
             raise SnapfsError(
                 f"the safety snapshot would not be complete ({name}: {why}), so nothing was restored",
@@ -93,18 +92,32 @@ def _at_stake(
 ) -> bool:
     """Whether the restore may overwrite or delete anything at or below a path."""
     root = rows.root(repository.catalog, root_id)
-    while root is not None and root.inode_id is not None:
-        entry = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
-        if entry is not None:
-            # What the snapshot has not read either is neither written nor cleared.
-            return entry.state != State.UNREAD
-        if delete or not path:
-            return True
+    if root is None or root.inode_id is None:
+        return True
+    entry = above = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
+    nearest = entry
+    while True:
+        if above is not None and above.state == State.UNREAD:
+            return False  # what the snapshot has not read either is left alone, with all in it
+        nearest = nearest or above
+        if not path:
+            break
         path = path.rpartition(b"/")[0]
         above = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
-        if above is not None:
-            return above.kind != Kind.DIR
-    return True
+    return entry is not None or delete or nearest is None or nearest.kind != Kind.DIR
+
+
+def _names_of(repository: Repository, root_id: int, path: bytes) -> list[bytes]:
+    """All names that the live file at a path has in the root, as the stage has them."""
+    row = rows.root(repository.catalog, root_id)
+    if row is None or row.inode_id is None:
+        return [path]
+    state = StagedState(repository.catalog)
+    inode = Inodes(state, row.inode_id).at(path)
+    entry = None if inode is None else state.entry(inode)
+    if inode is None or entry is None or entry.kind == Kind.DIR:
+        return [path]
+    return [found for _, found in Paths(state, row.inode_id).of_inode(inode)] or [path]
 
 
 def _concerned(path: bytes, tops: tuple[bytes, ...]) -> bool:

@@ -13,6 +13,7 @@ import pytest
 
 from tests import torture
 from tests.harness.filesystems import bound
+from tests.harness.inprocess import InProcess
 from tests.harness.program import Program
 from tests.harness.require import need_root
 from tests.harness.trees import assert_same, build, survey
@@ -258,3 +259,26 @@ def test_an_interrupted_restore_is_resumed(snapfs: Program, workspace: Path) -> 
     snapfs("restore", "s0", "--to", target, "--overwrite", "never")
     assert time.monotonic() - begin < 20
     assert_same(state, survey(target))
+
+
+def test_holes_are_brought_back_in_place(run: InProcess, tree: Path) -> None:
+    """The same bytes with other holes are not as they were; nor is it undone if they stay."""
+    zeros, hole, parts = tree / "zeros", tree / "hole", tree / "parts"
+    zeros.write_bytes(bytes(1 << 20))
+    with hole.open("wb") as file:
+        file.truncate(1 << 20)
+    parts.write_bytes(b"x" * 65536 + bytes(1 << 20) + b"y" * 65536)
+    run("create", tree, "--name", "then")
+    before = survey(tree)
+    subprocess.run(["fallocate", "-p", "-o", "0", "-l", "1M", zeros], check=True)
+    hole.write_bytes(bytes(1 << 20))
+    subprocess.run(["fallocate", "-d", parts], check=True)
+    after = survey(tree)
+    assert run("diff", "--exit-code", cwd=tree, ok=(1,)).text.count("content") == 3
+    done = run("restore", "then", "--in-place", "--delete", "--yes", cwd=tree)
+    assert "3 overwritten" in done.errors
+    assert_same(before, survey(tree))
+    undo = done.text.splitlines()[-1].split()[1:]
+    run(*undo[2:] if undo[0] == "-r" else undo, "--yes", "--no-safety", cwd=tree)
+    assert_same(after, survey(tree))
+    assert run("restore", "latest", "--in-place", "--dry-run", cwd=tree).text.count("overwrite 0")

@@ -185,3 +185,67 @@ def test_what_a_restore_does_not_touch_need_not_be_readable(
         as_user("restore", "then", *more, *flags, cwd=own, ok=(0, 3))
         assert (own / "f").read_text() == "old", more
     assert (own / "d" / "f").stat().st_mode & 0o7777 == 0
+
+
+def test_what_the_snapshot_could_not_read_is_left_alone(
+    as_user: Program, user: User, own: Path
+) -> None:
+    """An unread directory keeps the children that it had before: they are not written over what is there."""
+    as_user.create(own, "then")
+    (own / "d").chmod(0)
+    as_user.create(own, "unread", ok=(3,))
+    (own / "d").chmod(0o700)
+    (own / "d" / "f").write_text("precious")
+    (own / "d" / "g").unlink()
+    for mode in (0, 0o311, 0o700):
+        (own / "d").chmod(mode)
+        for words in (["unread"], ["unread", "d/f"], ["unread:d"], ["unread", "--delete"]):
+            done = as_user("restore", *words, "--in-place", "--yes", cwd=own, ok=(3,))
+            assert "! d: could not be read" in done.errors
+            (own / "d").chmod(0o700)
+            assert (own / "d" / "f").read_text() == "precious"
+            assert not (own / "d" / "g").exists()
+            (own / "d").chmod(mode)
+    (own / "d").chmod(0o700)
+    for child in (own / "d").iterdir():
+        child.unlink()
+    (own / "d").rmdir()
+    (own / "d").write_text("precious")
+    os.chown(own / "d", user.uid, user.gid)
+    (own / "d").chmod(0)
+    for words in (["unread"], ["unread", "--delete"]):
+        as_user("restore", *words, "--in-place", "--yes", cwd=own, ok=(3,))
+        assert (own / "d").read_text() == "precious"
+    # Where nothing is, what was known of it comes back.
+    (own / "d").unlink()
+    as_user("restore", "unread", "--in-place", "--yes", cwd=own, ok=(3,))
+    (own / "d").chmod(0o700)
+    assert (own / "d" / "f").read_text() == "old"
+
+
+def test_a_hard_linked_file_that_cannot_be_read_has_all_its_names(
+    as_user: Program, user: User, own: Path
+) -> None:
+    """The problem is told of the first name, and another is at stake."""
+    as_user.create(own, "then")
+    (own / "f").write_text("precious")
+    os.link(own / "f", own / "a")
+    (own / "f").chmod(0)
+    for more in ([], ["f"], ["--include", "f"]):
+        done = as_user("restore", "then", *more, "--in-place", "--yes", cwd=own, ok=(1,))
+        assert "would not be complete (a: " in done.errors
+        assert (own / "f").read_text() == "precious"
+    as_user("restore", "then", "d", "--in-place", "--yes", cwd=own)
+
+
+def test_a_problem_of_a_closed_directory_has_its_name(
+    as_user: Program, user: User, own: Path
+) -> None:
+    os.setxattr(own / "d", "user.a", b"1")
+    (own / "d").chmod(0)
+    done = as_user.create(own, "then", ok=(3,))
+    assert "! .:" not in done.errors
+    assert "! d: attributes cannot be read" in done.errors
+    (own / "f").write_text("changed")
+    as_user("restore", "then", "--in-place", "--yes", cwd=own, ok=(3,))
+    assert (own / "f").read_text() == "old"
