@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum
 
 
@@ -38,6 +39,12 @@ class SnapfsError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         # Errors travel from worker processes to the parent as pickles.
         return (_rebuild, (type(self), self.message, self.subject, self.hint))
+
+
+NONSENSE = (
+    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError, struct.error,
+)  # fmt: skip
+"""What Python raises where values that somebody made up are taken for what they should be."""
 
 
 class UsageError(SnapfsError):

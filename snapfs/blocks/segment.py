@@ -205,7 +205,7 @@ def decode_table(header: SegmentHeader, table: Data) -> tuple[bytes, array[int]]
     if len(table) != header.table or xxh3_64_intdigest(table) != header.table_checksum:
         raise DamageError("segment table is damaged")
     lengths = _decode_lengths(header, table)
-    if sum(lengths) != header.raw:
+    if sum(lengths) != header.raw or 0 in lengths:
         raise DamageError("segment table does not add up")
     return bytes(table[header.block_count * header.width :]), lengths
 
@@ -242,7 +242,7 @@ def mend_table(header: SegmentHeader, table: Data, raw: memoryview) -> tuple[byt
     """
     if len(table) == header.table:
         lengths = _decode_lengths(header, table)
-        if sum(lengths) == header.raw:
+        if sum(lengths) == header.raw and 0 not in lengths:
             digests = b"".join(
                 blake3(raw[end - length : end]).digest()
                 for length, end in zip(lengths, accumulate(lengths), strict=True)

@@ -23,6 +23,9 @@ from snapfs.repository.oldcatalog import NEW_CATALOG, remove_database
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import StorageError, is_temporary
 
+MOST_ADOPTED_BYTES = 1 << 30
+"""Several times what the largest pack of a run has."""
+
 
 def remove_unfinished(repository: Repository, root_id: int) -> None:
     """Remove unfinished packs of this root's runs, whose lock the caller holds, and what a rebuild left."""
@@ -73,10 +76,14 @@ def adopt_packs(repository: Repository) -> int:
         if is_temporary(name) or name in known:
             continue
         try:
+            if repository.backend.size(f"packs/{name}") > MOST_ADOPTED_BYTES:
+                continue  # no run of ours made it
             with PackReader(repository.backend, name) as reader:
                 if reader.repository_id() != repository.config.id:
                     continue
                 info = reader.info([])
+            if not info.segments:
+                continue
         except SnapfsError:
             continue  # damaged or foreign: verify names it, nothing refers to it
         with change(repository) as made:

@@ -45,6 +45,9 @@ STAGE_TABLES = (
 # Bytes of a path that may stand in a URI as they are.
 _PLAIN = frozenset(b"/._-" + string.ascii_letters.encode() + string.digits.encode())
 
+UnfitValues = sqlite3.ProgrammingError
+"""A statement got values of another number or kind than it takes."""
+
 Params = Sequence[Any] | dict[str, Any]
 
 
@@ -149,21 +152,30 @@ class Catalog:
                 subject=self.name,
                 hint="put the real catalog there, or remove it and run snapfs rebuild-catalog",
             )
-        self._check_sides()
+        self._check_files(write)
         with translated(self.name):
             self._db = self._open_to_write(durable) if write else self._open_to_read()
         with translated(self.name):
             self._check()
         interruption.enter(self)
 
-    def _check_sides(self) -> None:
-        """SQLite opens what lies beside the catalog, and would wait for a pipe for ever."""
-        for side in SIDES:
-            with suppress(OSError):
-                if not stat.S_ISREG(os.lstat(self.path + side).st_mode):
-                    name = self.name + side.decode()
+    def _check_files(self, write: bool) -> None:
+        """SQLite opens what lies beside the catalog, would wait for a pipe for ever, and writes through, and
+        as root gives to the catalog's owner, a file that somebody linked there.
+        """
+        for side in ("", *map(bytes.decode, SIDES)):
+            name = self.name + side
+            with suppress(FileNotFoundError):
+                st = os.lstat(os.fsencode(name))
+                if not stat.S_ISREG(st.st_mode):
                     raise RepositoryError(
                         f"{name} is no plain file", subject=name, hint="remove it"
+                    )
+                if st.st_nlink > 1 and (write or side):
+                    raise RepositoryError(
+                        f"{name} has another name elsewhere (hard link)",
+                        subject=name,
+                        hint="put a copy in its place",
                     )
 
     def _open_to_write(self, durable: bool) -> sqlite3.Connection:

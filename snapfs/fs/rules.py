@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from snapfs.errors import DamageError
+from snapfs.errors import NONSENSE, DamageError
 from snapfs.fs.patterns import is_rule, split_lines
 from snapfs.model.units import exact_size
 
@@ -96,7 +96,7 @@ class Rules:
                 ),
                 large=tuple(map(to_bytes, value.get("large", ()))),
             )
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except NONSENSE as error:
             raise DamageError(
                 "the rules of a snapshot are damaged", hint="run snapfs verify"
             ) from error

@@ -17,7 +17,7 @@ from typing import Any
 from snapfs import faults
 from snapfs.catalog.commit import RowBlock, counters, require_counters
 from snapfs.catalog.database import Catalog
-from snapfs.errors import CatalogBehindError, DamageError
+from snapfs.errors import NONSENSE, CatalogBehindError, DamageError
 from snapfs.repository.dump import dump_record
 from snapfs.repository.journal import Ahead, Behind, Clean, Damaged, Journal, JournalTail, Torn
 from snapfs.repository.opened import Repository
@@ -62,8 +62,11 @@ def tail_of(catalog: Catalog) -> JournalTail | None:
         return None
     try:
         file, offset, seq, digest = json.loads(text)
-        return JournalTail(str(file), int(offset), int(seq), bytes.fromhex(digest))
-    except (TypeError, ValueError) as error:
+        tail = JournalTail(str(file), int(offset), int(seq), bytes.fromhex(digest))
+        if not (0 <= tail.offset < 1 << 63 and 0 <= tail.seq < 1 << 63):
+            raise ValueError(text)
+        return tail
+    except NONSENSE as error:
         raise DamageError(
             f"{catalog.name} has lost its place in the journal",
             subject=catalog.name,

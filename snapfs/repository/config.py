@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from snapfs.errors import DamageError, RepositoryError
+from snapfs.errors import NONSENSE, DamageError, RepositoryError
 from snapfs.storage.contract import Backend
 
 FORMAT = 1
@@ -48,7 +48,7 @@ class Config:
                 tuple(str(item) for item in value["need_read"]),
                 tuple(str(item) for item in value["need_write"]),
             )
-        except (ValueError, KeyError, TypeError, UnicodeDecodeError) as error:
+        except NONSENSE as error:
             raise DamageError(
                 "config of the repository is damaged",
                 subject=NAME,

@@ -54,13 +54,15 @@ class Locks:
         )
         try:
             flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
-            try:
-                return os.open(name, flags, dir_fd=folder)
-            except FileNotFoundError:
-                fd = os.open(name, flags | os.O_CREAT, 0o600, dir_fd=folder)
-                if self._owner is not None and os.geteuid() == 0:
-                    os.fchown(fd, *self._owner)
-                return fd
+            while True:
+                with suppress(FileNotFoundError):
+                    return os.open(name, flags, dir_fd=folder)
+                # Only what was just made is given away: anything else may be anybody's.
+                with suppress(FileExistsError):
+                    fd = os.open(name, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+                    if self._owner is not None and os.geteuid() == 0:
+                        os.fchown(fd, *self._owner)
+                    return fd
         finally:
             os.close(folder)
 

@@ -17,10 +17,10 @@ from snapfs.blocks.segment import split_digests
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.commit import DigestsOf, Replay, SegmentRow, counters, set_counters
-from snapfs.catalog.database import Catalog
+from snapfs.catalog.database import Catalog, UnfitValues
 from snapfs.catalog.fold import collect, fold, leave_pending
 from snapfs.catalog.rows import SnapshotRow
-from snapfs.errors import DamageError, SnapfsError
+from snapfs.errors import NONSENSE, DamageError, SnapfsError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import Backend, StorageError
@@ -93,7 +93,7 @@ def apply(catalog: Catalog, pieces: Iterable[bytes], digests_of: DigestsOf) -> s
     try:
         _OPERATIONS[op](catalog, record)
         set_counters(catalog, record.header["counters"])
-    except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (AssertionError, UnfitValues, *NONSENSE) as error:
         raise DamageError(f"the journal has a record that makes no sense ({op})") from error
     return op
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 from snapfs.errors import StorageFullError
 from snapfs.storage.room import free_bytes
@@ -22,14 +23,10 @@ _WAY_OUT = "delete snapshots, or make room on its disk"
 def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
     """Allocate the reserve, unless there is no room for it."""
     try:
-        reserve = os.open(
-            RESERVE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd
-        )
+        reserve = _open_reserve(fd, owner)
     except OSError:
         return
     try:
-        if owner is not None:
-            os.fchown(reserve, *owner)
         _allocate(reserve)
     except OSError:
         # A repository on a small or full disk does without; the next run tries again.
@@ -37,6 +34,20 @@ def make_reserve(fd: int, owner: tuple[int, int] | None) -> None:
             os.unlink(RESERVE, dir_fd=fd)
     finally:
         os.close(reserve)
+
+
+def _open_reserve(fd: int, owner: tuple[int, int] | None) -> int:
+    """Open the file, or make it. One that is not ours alone is replaced: it may be anybody's."""
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.suppress(FileNotFoundError):
+        found = os.stat(RESERVE, dir_fd=fd, follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode) and found.st_nlink == 1:
+            return os.open(RESERVE, flags, dir_fd=fd)
+        os.unlink(RESERVE, dir_fd=fd)
+    reserve = os.open(RESERVE, flags | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=fd)
+    if owner is not None:
+        os.fchown(reserve, *owner)
+    return reserve
 
 
 def _allocate(reserve: int) -> None:

@@ -36,6 +36,8 @@ _SOME_NONE = 2
 # Differences are tried if they are smaller than the numbers among so many at the start.
 _SAMPLE = 64
 MAX_ROWS = 1 << 20
+MAX_VALUES = 1 << 22
+"""In one block of rows: a few bytes can stand for as many, and would fill the memory."""
 """Rows that may be encoded together: a damaged count must not make us allocate without end."""
 
 
@@ -71,7 +73,7 @@ def decode_rows(types: str, data: bytes) -> list[Row]:
         count, at = read_varint(data, 0)
         if count == 0 and at == len(data):
             return []
-        if not 0 < count <= MAX_ROWS:
+        if not 0 < count <= MAX_ROWS or count * len(types) > MAX_VALUES:
             raise ValueError("bad number of rows")
         columns: list[Sequence[Any]] = []
         for letter in types:

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from snapfs.errors import DamageError
+from snapfs.errors import NONSENSE, DamageError
 from snapfs.model.varint import append_varint, read_varint
 from snapfs.stream.columns import Row, decode_rows, encode_rows
 
@@ -78,7 +78,7 @@ def decode_record(pieces: Iterable[bytes]) -> tuple[dict[str, Any], Iterator[Row
         raise DamageError("record has no header")
     try:
         header = json.loads(first[1:])
-    except ValueError as error:
+    except NONSENSE as error:
         raise DamageError("record header is damaged") from error
     if not isinstance(header, dict):
         raise DamageError("record header is no object")

@@ -5,6 +5,7 @@ What `snapfs --help` does not need is loaded after it is clear that it is needed
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,8 @@ _PIPE_CODE = 141
 
 def run(argv: Sequence[str] | None) -> int:
     """Run a command line; every error is told here."""
+    # A mask that takes the owner's own rights would leave files that nobody can open again.
+    os.umask(os.umask(0o077) & ~0o700)
     closed = fill_closed_descriptors()
     words = words_as_text(list(sys.argv[1:] if argv is None else argv))
     streams = Streams(Output(closed=1 in closed), Messages())
