@@ -27,7 +27,7 @@ from snapfs.errors import (
     StorageFullError,
 )
 from snapfs.storage.path import absolute
-from snapfs.storage.room import free_bytes
+from snapfs.storage.room import free_bytes, no_inode_left
 
 BUSY_TIMEOUT_S = 120.0
 _BUSY_STEP_S = 0.2
@@ -88,6 +88,10 @@ def translate(error: sqlite3.Error, path: str) -> SnapfsError:
     if name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
         return RepositoryError(f"{path} cannot be written ({text})", subject=path)
     if name.startswith("SQLITE_CANTOPEN"):
+        if no_inode_left(os.path.dirname(os.fsencode(path))):
+            return StorageFullError(
+                f"no inode left for {path}", subject=path, hint="remove some files from its disk"
+            )
         return RepositoryError(f"{path} cannot be opened ({text})", subject=path)
     if name.startswith("SQLITE_IOERR"):
         return DamageError(f"reading or writing {path} failed ({text})", subject=path)

@@ -114,6 +114,8 @@ class Children:
             return False
         is_dir = stat.S_ISDIR(live.st_mode)
         options, counts = self._run.options, self._run.counts
+        if not is_dir and not self._is_saved(level, entry, live):
+            return False
         if options.protected(self._run.table.parts(level.number), entry.name, is_dir):
             self._in_the_way(level, entry, "what has its place is not part of the snapshot")
             return False
@@ -134,6 +136,13 @@ class Children:
         else:
             what = "the directory in its place is not empty (--delete would remove it)"
         self._in_the_way(level, entry, what)
+        return False
+
+    def _is_saved(self, level: Level, entry: Entry, live: os.stat_result) -> bool:
+        path = self._run.table.path(level.number, entry.name)
+        if self._run.is_saved(path, live):
+            return True
+        self._run.passed(entry)
         return False
 
     def _in_the_way(self, level: Level, entry: Entry, what: str) -> None:
@@ -174,9 +183,9 @@ class Children:
             if kind != entry.kind:
                 if self.make_room(level, fd, entry, live):
                     self._make(level, fd, entry, live)
-            elif self._stays(entry, live):
+            elif self._stays(entry, live) or self._keeper.keep(level.number, fd, entry, live):
                 return
-            elif not self._keeper.keep(level.number, fd, entry, live):
+            elif not listed or self._is_saved(level, entry, live):
                 self._make(level, fd, entry, live)
         except OSError as error:
             self._run.trouble(level.number, entry.name, error)

@@ -66,7 +66,7 @@ class Remover:
             return False
         base = self._run.table.path(directory)
         if not is_dir:
-            return self._unlink(dir_fd, name, base)
+            return self._is_saved(dir_fd, name, base) and self._unlink(dir_fd, name, base)
         return self._remove_dir(dir_fd, name, base, parts)
 
     def remove_empty(self, dir_fd: int, name: bytes) -> bool:
@@ -114,7 +114,10 @@ class Remover:
                     self._run.counts.left_alone += 1
                     kept[-1] = True
                 elif not is_dir:
-                    if not self._unlink(stack.fd, child, path):
+                    if not (
+                        self._is_saved(stack.fd, child, path)
+                        and self._unlink(stack.fd, child, path)
+                    ):
                         kept[-1] = True
                 else:
                     below = self._open(stack.fd, child, path)
@@ -144,6 +147,15 @@ class Remover:
             elif error.errno != errno.ENOENT:
                 self._run.problem_at(_join(base, name), error.errno or 0, _text(error))
             return None
+
+    def _is_saved(self, dir_fd: int, name: bytes, base: bytes) -> bool:
+        if self._run.options.saved is None:
+            return True
+        try:
+            live = os.stat(name, dir_fd=dir_fd, follow_symlinks=False)
+        except OSError:
+            return True  # what removing it says will be told
+        return self._run.is_saved(_join(base, name), live)
 
     def _unlink(self, dir_fd: int, name: bytes, base: bytes) -> bool:
         try:

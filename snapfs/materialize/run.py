@@ -77,6 +77,15 @@ class Run:
         self.counts.problems += 1
         self.progress.problem(Problem(path, number, what))
 
+    def is_saved(self, path: bytes, live: os.stat_result) -> bool:
+        """Whether a live entry may go or be replaced; else it is told and counted as left alone."""
+        saved = self.options.saved
+        if saved is None or saved(path, live):
+            return True
+        self.problem_at(path, 0, "came or changed since the safety snapshot was taken: left alone")
+        self.counts.left_alone += 1
+        return False
+
     def trouble(self, directory: int, name: bytes, error: OSError) -> None:
         """Tell of a failed call; raises StorageFullError if the target is full."""
         self.stop_if_full(error)

@@ -36,6 +36,7 @@ from snapfs.restore.known import KnownFiles
 from snapfs.restore.options import OwnerRule, RestoreOptions, RestorePlan, RestoreResult
 from snapfs.restore.protect import Protection
 from snapfs.restore.safety import take_safety
+from snapfs.restore.saved import Saved
 from snapfs.restore.selection import Filter, Selection
 
 TOLD = 1000
@@ -105,7 +106,7 @@ def restore(
             safety = take_safety(repository, root, snapshot, options, progress=progress)
             on_safety(safety)
             faults.point("restore.safety-taken")
-        done = _write(repository, root, snapshot, options, progress=progress)
+        done = _write(repository, root, snapshot, options, progress=progress, safety=safety)
         if options.in_place and not options.dry_run:
             make_reserve(repository.fd, repository.handed)  # a full disk may have cost it
         note.exit = 3 if done.problems else 0
@@ -154,8 +155,11 @@ def _write(
     progress: Progress,
     deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None,
     tell: bool = True,
+    safety: Snapshot | None = None,
 ) -> MaterializeResult:
-    """``tell``: whether patterns that match nothing are named, which is once for a question and its run."""
+    """``tell``: whether patterns that match nothing are named, which is once for a question and its run.
+    ``safety`` has to hold what goes or is replaced.
+    """
     target = _target(root, options)
     _check_target(repository, target, options)
     catalog = repository.catalog
@@ -205,6 +209,7 @@ def _write(
                 owner=_owner(repository, root, options),
                 same=known.same,
                 protected=protection,
+                saved=None if safety is None else Saved(catalog, root.id, safety.id),
                 deleting=deleting,
             ),
             progress=progress,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.harness.filesystems import unmount
 from tests.harness.output import names
 from tests.harness.program import Program
+from tests.harness.require import need_root
 from tests.harness.trees import assert_same, survey
 
 MIB = 1 << 20
@@ -184,3 +188,31 @@ def test_a_create_that_found_no_room_is_recorded(
     (tree / "huge").write_bytes(os.urandom(100 * MIB))
     full.create(tree, "too-much", ok=(1,))
     assert "no space left" in full("runs", "--failed", cwd=tree).text
+
+
+def test_a_disk_without_inodes_is_named(snapfs: Program, tree: Path, workspace: Path) -> None:
+    """However much room there is: a repository whose files cannot be made says so, and works again after."""
+    (tree / "a").write_text("a")
+    place = workspace / "disk"
+    place.mkdir()
+    need_root()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=100M,nr_inodes=64", "snapfs-test", place)
+    subprocess.run(mount, check=True)
+    try:
+        run = Program(repository=place / "repository", home=snapfs.home)
+        run.create(tree, "one")
+        fillers = []
+        with contextlib.suppress(OSError):
+            for number in range(1000):
+                (place / f"x{number}").touch()
+                fillers.append(place / f"x{number}")
+        for words in (("create", tree), ("delete", "tree@one", "--yes"), ("rebuild-catalog",)):
+            assert "no inode left" in run(*words, ok=(1,)).errors, words
+        run("list")
+        run("restore", "tree@one", "--to", workspace / "to")
+        for filler in fillers:
+            filler.unlink()
+        run.create(tree, "two")
+        run("verify", "--data")
+    finally:
+        unmount(place)

@@ -27,9 +27,9 @@ def stopped_at(past: History, point: str, *words: str | Path) -> subprocess.Pope
     return process
 
 
-def go_on(past: History, process: subprocess.Popen[bytes]) -> None:
+def go_on(past: History, process: subprocess.Popen[bytes], *, ok: tuple[int, ...] = (0,)) -> str:
     process.send_signal(signal.SIGCONT)
-    past.snapfs.finish(process)
+    return past.snapfs.finish(process, ok=ok).errors
 
 
 def test_case_51_two_creates_of_one_root(past: History) -> None:
@@ -228,3 +228,37 @@ def test_a_pipe_that_closes_early_leaves_nothing(command: str, past: History) ->
     assert b"BrokenPipe" not in done.stderr
     past.snapfs("delete", "s0", "--yes", "--lock-wait", "0s", cwd=past.tree)
     past.snapfs("create", past.tree, "--lock-wait", "0s", cwd=past.tree)
+
+
+def test_what_changes_after_the_safety_snapshot_is_left_alone(past: History) -> None:
+    """Between the walk of the safety snapshot and the writing: such a state is in no snapshot."""
+    tree = past.tree
+    for name in ("kept/x", "kept/y", "gone/z", "f", "was-file"):
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text("then")
+    os.link(tree / "f", tree / "linked")
+    past.snapfs.create(tree, "then")
+    for name in ("kept/x", "kept/y", "f"):
+        (tree / name).write_text("now")
+    (tree / "extra").write_text("now")
+    (tree / "was-file").unlink()
+    (tree / "was-file").mkdir()
+    process = stopped_at(
+        past, "restore.safety-taken", "restore", "then", "--in-place", "--delete", "--yes"
+    )
+    try:
+        (tree / "kept/x").write_text("meanwhile")
+        (tree / "new").write_text("meanwhile")
+        (tree / "gone/nd").mkdir()
+        (tree / "gone/nd/z").write_text("meanwhile")
+        (tree / "was-file/new").write_text("meanwhile")
+    finally:
+        errors = go_on(past, process, ok=(3,))
+    for name in ("kept/x", "new", "gone/nd/z", "was-file/new"):
+        assert (tree / name).read_text() == "meanwhile", name
+        assert f"! {name}: came or changed since the safety snapshot" in errors
+    assert errors.count("since the safety snapshot") == 4
+    for name in ("kept/y", "gone/z", "f", "linked"):
+        assert (tree / name).read_text() == "then", name
+    assert (tree / "f").stat().st_ino == (tree / "linked").stat().st_ino
+    assert not (tree / "extra").exists()
