@@ -118,7 +118,7 @@ def _stranger(repository: Repository, name: str) -> str:
         return "is no pack"
     if not own:
         return "is a pack of another repository"
-    return "is a pack that the catalog does not know; the next create takes it in"
+    return "is a pack that the catalog does not know; the next create takes it in if it is sound"
 
 
 class _PackCheck:

@@ -180,3 +180,12 @@ def test_a_mask_never_keeps_the_owner_out(mask: str, snapfs: Program, tree: Path
         wanted = 0o700 if path.is_dir() else 0o600
         assert path.stat().st_mode & 0o777 == wanted, path
     snapfs("verify", "--data")
+
+
+def test_a_pack_is_taken_in_only_if_it_holds_what_it_says(run: InProcess, tree: Path) -> None:
+    """Its checksums are sound, its digest is another block's: a file with that digest would be lost."""
+    (tree / "good").write_bytes(b"GOOD!" * 2000)
+    _put_pack(run, segment.encode_segment([blake3(b"GOOD!" * 2000).digest()], [b"EVIL!" * 2000]))
+    run("create", tree, "--name", "two")
+    run("restore", "two", "--to", tree.parent / "to", cwd=tree)
+    assert (tree.parent / "to" / "good").read_bytes() == b"GOOD!" * 2000

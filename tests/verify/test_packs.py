@@ -211,7 +211,8 @@ def test_strangers_are_told_and_are_no_damage(history: Store, workspace: Path) -
     assert sorted(history.notes) == sorted(
         [
             f"packs/{foreign} is a pack of another repository",
-            f"packs/{'f' * 32} is a pack that the catalog does not know; the next create takes it in",
+            f"packs/{'f' * 32} is a pack that the catalog does not know; "
+            "the next create takes it in if it is sound",
             "packs/tmp-root-1-0 is unfinished",
             "packs/notes.txt is no pack",
             "packs/folder is no pack",
