@@ -236,7 +236,7 @@ was taken, and what lies on other mounts, is never deleted. A safety snapshot (t
 before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the
 newest then: `latest` is the state before the restore, `latest~1` the snapshot before that. What it could not
 hold is not touched: if something that would be replaced or deleted cannot be read, nothing is restored, and
-what comes or changes while the restore runs is left alone and named. What SNAP itself could not read is left
+what comes or changes while that or the restore runs is left alone and named. What SNAP itself could not read is left
 alone with all in it.
 
 Files called .snapfs-tmp- and 16 hexadecimal digits are what a restore that was killed left unfinished: no

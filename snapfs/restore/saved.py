@@ -27,9 +27,13 @@ class Saved:
         assert row.inode_id is not None
         self._state = StoredState(catalog, safety_id)
         self._inodes = Inodes(self._state, row.inode_id)
+        self._torn = {problem.path for problem in rows.problems(catalog, safety_id)}
+        """what changed while it was read: which state was captured is not known"""
 
     def __call__(self, path: bytes, live: os.stat_result) -> bool:
         """Whether the entry at a path from the root is as it was captured."""
+        if path in self._torn:
+            return False
         inode = self._inodes.at(path)
         entry = None if inode is None else self._state.entry(inode)
         if entry is None or entry.kind != KIND_OF_FORMAT.get(stat.S_IFMT(live.st_mode)):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -262,3 +264,21 @@ def test_what_changes_after_the_safety_snapshot_is_left_alone(past: History) -> 
         assert (tree / name).read_text() == "then", name
     assert (tree / "f").stat().st_ino == (tree / "linked").stat().st_ino
     assert not (tree / "extra").exists()
+
+
+def test_what_changed_while_the_safety_snapshot_read_it_is_left_alone(past: History) -> None:
+    """What was captured of it may be of no single moment, even if it is quiet by now."""
+    (past.tree / "log").write_text("then")
+    past.snapfs.create(past.tree, "then")
+    (past.tree / "log").write_text("now, at length")
+    process = stopped_at(past, "restore.safety-taken", "restore", "then", "--in-place", "--yes")
+    try:
+        with closing(sqlite3.connect(past.snapfs.repository / "catalog.db")) as catalog:
+            last = "(SELECT max(id) FROM snapshot)"
+            row = f"INSERT INTO problem VALUES ({last}, 1, ?, 0, 'changed while read')"
+            catalog.execute(row, (b"log",))
+            catalog.commit()
+    finally:
+        errors = go_on(past, process, ok=(3,))
+    assert "! log: came or changed since the safety snapshot" in errors
+    assert (past.tree / "log").read_text() == "now, at length"
