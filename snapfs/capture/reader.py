@@ -18,7 +18,7 @@ from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
 from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
 from snapfs.blocks.pack import PackInfo
 from snapfs.fs.handles import open_below, open_file
-from snapfs.fs.holes import data_ranges, may_have_holes
+from snapfs.fs.holes import Range, may_have_holes, sparse_ranges
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.model.extents import ExtentKind, pack_digest_extents
@@ -297,8 +297,10 @@ class FileReader:
         size = len(data)
         if not data:
             return None, 0, None
-        if is_zero(data) or (size >= 4096 and _sparse(fd) and _has_hole(fd, size)):
-            extents = self._ranges(fd, size)
+        zero = is_zero(data)
+        ranges = sparse_ranges(fd, size) if zero or size >= 4096 else []
+        if zero or ranges:
+            extents = self._ranges(fd, size, ranges)
             if len(extents) != 1 or extents[0][0] != BLOCK:
                 return content_digest(extents), size, extents
         digest = block_digest(data)
@@ -307,7 +309,7 @@ class FileReader:
 
     def _large(self, fd: int, size: int) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
         self._store_held()
-        extents = self._ranges(fd, size)
+        extents = self._ranges(fd, size, sparse_ranges(fd, size))
         total = sum(length for _, length, _ in extents)
         if not extents:
             return None, 0, None
@@ -318,17 +320,17 @@ class FileReader:
 
     # --- bytes ---------------------------------------------------------------------------------
 
-    def _ranges(self, fd: int, size: int) -> list[DigestedExtent]:
-        """The extents of a file, its blocks stored; ends early where the file does."""
+    def _ranges(self, fd: int, size: int, ranges: Sequence[Range]) -> list[DigestedExtent]:
+        """The extents of a file, its blocks stored; ends early where the file does.
+
+        ``ranges`` are its data and holes, none if it has no hole.
+        """
         extents: list[DigestedExtent] = []
-        if _sparse(fd):
-            for is_data, offset, length in data_ranges(fd, size):
-                if not is_data:
-                    extents.append((HOLE, length, b""))
-                elif self._data(fd, offset, length, extents) < length:
-                    break
-        else:
-            self._data(fd, 0, size, extents)
+        for is_data, offset, length in ranges or (Range(True, 0, size),):
+            if not is_data:
+                extents.append((HOLE, length, b""))
+            elif self._data(fd, offset, length, extents) < length:
+                break
         return canonical_extents(extents)
 
     def _data(self, fd: int, offset: int, length: int, extents: list[DigestedExtent]) -> int:
@@ -397,14 +399,6 @@ def _read(fd: int, size: int) -> bytes:
             break
         data += more
     return data
-
-
-def _sparse(fd: int) -> bool:
-    return may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd)))
-
-
-def _has_hole(fd: int, size: int) -> bool:
-    return not all(part.is_data for part in data_ranges(fd, size))
 
 
 def _failure(item: ToRead, outcome: Outcome, error: OSError | None) -> FileRead:

@@ -24,13 +24,14 @@ from snapfs.capture.seen import (
     ScanTotals,
     signed,
 )
+from snapfs.capture.trouble import put_problem
 from snapfs.capture.window import StagedFile
 from snapfs.catalog.stage import DirRow, Lost, Stage
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import proc_child, refuse_exhausted
+from snapfs.fs.handles import proc_child
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
-from snapfs.progress import Problem, Progress
+from snapfs.progress import Progress
 from snapfs.tree.state import join
 
 FLUSH_ROWS = 2048
@@ -219,7 +220,5 @@ class Staging:
         return seq
 
     def problem(self, path: bytes, number: int, what: str) -> None:
-        """An entry could not be captured whole. Raises SnapfsError if no descriptor was left."""
-        refuse_exhausted(number)
-        self._stage.put_problem(path, number, what)
-        self._progress.problem(Problem(path, number, what))
+        """As `put_problem`."""
+        put_problem(self._stage, self._progress, path, number, what)

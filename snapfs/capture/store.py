@@ -18,14 +18,14 @@ from snapfs.blocks.store import BlockSink
 from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
 from snapfs.capture.shares import Shares
 from snapfs.capture.stored import StoredBlocks
+from snapfs.capture.trouble import put_problem
 from snapfs.capture.window import StagedFile, Window, Windows
 from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import ReadResult, Stage
-from snapfs.fs.handles import refuse_exhausted
 from snapfs.model.kinds import State
 from snapfs.model.toread import ToRead
-from snapfs.progress import Problem, Progress
+from snapfs.progress import Progress
 from snapfs.storage.files import FileBackend
 from snapfs.workers import Question, Told, Worker, close_all, ready
 
@@ -357,9 +357,7 @@ class Intake:
         )  # fmt: skip
 
     def _problem(self, path: bytes, number: int, what: str) -> None:
-        refuse_exhausted(number)
-        self._stage.put_problem(path, number, what)
-        self._progress.problem(Problem(path, number, what))
+        put_problem(self._stage, self._progress, path, number, what)
 
     def _add_packs(self, packs: Sequence[PackInfo]) -> None:
         for pack in packs:

@@ -30,7 +30,6 @@ ROWWISE = (
     "OWNER_PUT",
     "TAG_PUT",
     "ORPHAN_PUT",
-    "RUN_SET",
     "BLOCKS_KNOWN",
     "BLOCKS_PLACES",
 )

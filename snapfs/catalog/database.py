@@ -112,6 +112,19 @@ def _is_busy(error: sqlite3.Error) -> bool:
     return _errorname(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
+def _require_plain(name: str, st: os.stat_result, *, way_out: str, linked: bool = False) -> None:
+    """RepositoryError for what SQLite must not open: it would wait for a pipe for ever, and write through,
+    and as root give to the catalog's owner, a file that somebody linked there (unless ``linked``).
+    """
+    if not stat.S_ISREG(st.st_mode):
+        raise RepositoryError(f"{name} is no plain file", subject=name, hint=way_out)
+    if st.st_nlink > 1 and not linked:
+        raise RepositoryError(
+            f"{name} has another name elsewhere (hard link)", subject=name,
+            hint="put a copy in its place",
+        )  # fmt: skip
+
+
 def _no_room(path: bytes) -> bool:
     """Whether the map that SQLite makes beside a WAL database might not find a block."""
     return free_bytes(os.path.dirname(path) or b".") < 1 << 20
@@ -143,44 +156,26 @@ class Catalog:
         self._closed = False
         self._running = False
         try:
-            mode = os.lstat(path).st_mode
+            st = os.lstat(path)
         except FileNotFoundError as error:
             raise NoRepositoryError(f"{self.name} is missing", subject=self.name) from error
         except OSError as error:
             raise RepositoryError(
                 f"{self.name} cannot be opened: {error.strerror}", subject=self.name
             ) from error
-        if not stat.S_ISREG(mode):
-            raise RepositoryError(
-                f"{self.name} is no plain file",
-                subject=self.name,
-                hint="put the real catalog there, or remove it and run snapfs rebuild-catalog",
-            )
-        self._check_files(write)
+        _require_plain(
+            self.name, st, linked=not write,
+            way_out="put the real catalog there, or remove it and run snapfs rebuild-catalog",
+        )  # fmt: skip
+        for side in SIDES:
+            with suppress(FileNotFoundError):
+                name = os.fsdecode(path + side)
+                _require_plain(name, os.lstat(path + side), way_out="remove it")
         with translated(self.name):
             self._db = self._open_to_write(durable) if write else self._open_to_read()
         with translated(self.name):
             self._check()
         interruption.enter(self)
-
-    def _check_files(self, write: bool) -> None:
-        """SQLite opens what lies beside the catalog, would wait for a pipe for ever, and writes through, and
-        as root gives to the catalog's owner, a file that somebody linked there.
-        """
-        for side in ("", *map(bytes.decode, SIDES)):
-            name = self.name + side
-            with suppress(FileNotFoundError):
-                st = os.lstat(os.fsencode(name))
-                if not stat.S_ISREG(st.st_mode):
-                    raise RepositoryError(
-                        f"{name} is no plain file", subject=name, hint="remove it"
-                    )
-                if st.st_nlink > 1 and (write or side):
-                    raise RepositoryError(
-                        f"{name} has another name elsewhere (hard link)",
-                        subject=name,
-                        hint="put a copy in its place",
-                    )
 
     def _open_to_write(self, durable: bool) -> sqlite3.Connection:
         db = self._connect("rw")

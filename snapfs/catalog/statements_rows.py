@@ -31,7 +31,6 @@ def put_new(table: Any) -> Any:
 
 
 _put_owner = upsert(owner).values({column.name: bindparam(column.name) for column in owner.c})
-_put_run = upsert(run).values({column.name: bindparam(column.name) for column in run.c})
 _put_block = upsert(schema.block).values(
     {column.name: bindparam(column.name) for column in schema.block.c}
 )
@@ -92,11 +91,13 @@ ALL: dict[str, Any] = {
     .where(problem.c.snapshot_id == p("snapshot"))
     .order_by(problem.c.seq),
     "PROBLEMS_DELETE": delete(problem).where(problem.c.snapshot_id == p("snapshot")),
-    "RUN_SET": _put_run.on_conflict_do_update(
-        index_elements=["id"],
-        set_={
-            name: _put_run.excluded[name] for name in ("root_id", "finished_ns", "exit", "summary")
-        },
+    "RUN_END": update(run)
+    .where(run.c.id == p("run"))
+    .values(
+        root_id=p("root"),
+        finished_ns=p("new_finished_ns"),
+        exit=p("new_exit"),
+        summary=p("new_summary"),
     ),
     "RUNS": select(*run.c)
     .where(

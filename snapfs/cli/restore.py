@@ -229,15 +229,15 @@ the wanted size and mtime is as wanted. With `--delete` it asks
 before it deletes anything in DIR, since no snapshot holds that. `--include` picks what is touched at all, so
 that nothing can be deleted with it.
 
-With `--in-place` the root itself is brought back, or PATH in it. A PATH that the snapshot does not have
-is deleted with `--delete`, and an error without. It asks first and says how many entries
-it would create, overwrite, delete (with `--delete`) and leave alone; if it would do nothing, it says that. What was excluded when the snapshot
-was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag `safety`) of the state
-before comes first, and the last line printed is the command that undoes it all. The safety snapshot is the
-newest then: `latest` is the state before the restore, `latest~1` the snapshot before that. What it could not
-hold is not touched: if something that would be replaced or deleted cannot be read, nothing is restored, and
-what comes or changes while that or the restore runs is left alone and named. What SNAP itself could not read is left
-alone with all in it.
+With `--in-place` the root itself is brought back, or PATH in it. A PATH that the snapshot does not have is
+deleted with `--delete`, and an error without. It asks first and says how many entries it would create,
+overwrite, delete (with `--delete`) and leave alone; if it would do nothing, it says that. What was excluded
+when the snapshot was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag
+`safety`) of the state before comes first, and the last line printed is the command that undoes it all. The
+safety snapshot is the newest then: `latest` is the state before the restore, `latest~1` the snapshot before
+that. What it could not hold is not touched: if something that would be replaced or deleted cannot be read,
+nothing is restored, and what comes or changes while that or the restore runs is left alone and named. What
+SNAP itself could not read is left alone with all in it.
 
 Files called .snapfs-tmp- and 16 hexadecimal digits are what a restore that was killed left unfinished: no
 snapshot has them, and the next restore removes those that no process holds.

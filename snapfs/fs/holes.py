@@ -28,6 +28,14 @@ def may_have_holes(st: os.stat_result, *, has_xattrs: bool = False) -> bool:
     return has_xattrs or allocated < st.st_size or allocated >= st.st_size + _ROUNDED_UP
 
 
+def sparse_ranges(fd: int, size: int) -> list[Range]:
+    """What `data_ranges` tells of an open file, nothing if there is no hole in it."""
+    if not may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd))):
+        return []
+    ranges = data_ranges(fd, size)
+    return [] if all(part.is_data for part in ranges) else ranges
+
+
 def data_ranges(fd: int, size: int) -> list[Range]:
     """Cover bytes 0 to ``size`` of an open file with data and holes in turn, in order.
 

@@ -175,7 +175,7 @@ class Children:
             self._make_new(level, fd, entry)
             return
         if entry.state == State.UNREAD:
-            self._tell_unread(level, entry)
+            self._run.tell_unread(level.number, entry.name)
             self._run.counts.left_alone += 1
             return
         try:
@@ -226,7 +226,7 @@ class Children:
     def _make_new(self, level: Level, fd: int, entry: Entry) -> None:
         """An entry whose name is free."""
         if entry.state == State.UNREAD:
-            self._tell_unread(level, entry)
+            self._run.tell_unread(level.number, entry.name)
             return
         try:
             self._make(level, fd, entry, None)
@@ -272,10 +272,6 @@ class Children:
         if refused:
             self._run.refusals(level.number, entry.name, refused)
         self._run.progress.advance(entries=1)
-
-    def _tell_unread(self, level: Level, entry: Entry) -> None:
-        what = "could not be read when the snapshot was taken"
-        self._run.problem(level.number, entry.name, 0, what)
 
     def _delete(self, level: Level, fd: int, names: Iterable[bytes]) -> None:
         for name in names:

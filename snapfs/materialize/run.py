@@ -77,6 +77,10 @@ class Run:
         self.counts.problems += 1
         self.progress.problem(Problem(path, number, what))
 
+    def tell_unread(self, directory: int, name: bytes) -> None:
+        """Tell that the snapshot does not have what the entry held."""
+        self.problem(directory, name, 0, "could not be read when the snapshot was taken")
+
     def is_saved(self, path: bytes, live: os.stat_result) -> bool:
         """Whether a live entry may go or be replaced; else it is told and counted as left alone."""
         saved = self.options.saved

@@ -88,18 +88,18 @@ class Walk:
             except OSError as error:  # somebody moves directories about; all goes on further up
                 self._run.trouble(self._levels[-1].number, b"", error)
 
-    def _spares(self, entry: Entry) -> bool:
-        """Whether what is there in place of a directory is left alone, because nobody could read it then."""
-        return self._run.options.spare_unread and entry.state == State.UNREAD
+    def _spares(self, number: int, entry: Entry) -> bool:
+        """Leave alone what is there in place of a directory that nobody could read then, if that is wished."""
+        if not self._run.options.spare_unread or entry.state != State.UNREAD:
+            return False
+        self._directories.put(number, self._run.wanted_attributes(entry), Finish.NOTHING)
+        self._run.counts.left_alone += 1
+        return True
 
     def _enter_top(self, directory: WantedDir) -> Level | None:
         top = self._top
-        if top.fd is not None and not top.made and self._spares(directory.entry):
-            what = "could not be read when the snapshot was taken"
-            self._run.problem(TOP, b"", 0, what)
-            attributes = self._run.wanted_attributes(directory.entry)
-            self._directories.put(TOP, attributes, Finish.NOTHING)
-            self._run.counts.left_alone += 1
+        if top.fd is not None and not top.made and self._spares(TOP, directory.entry):
+            self._run.tell_unread(TOP, b"")
             return None
         if top.fd is not None and not top.made:
             level = self._existing(TOP, top.fd, directory)
@@ -127,13 +127,11 @@ class Walk:
         parent = self._levels[-1]
         number = run.table.add(parent.number, entry.name)
         if entry.state == State.UNREAD:
-            run.problem(number, b"", 0, "could not be read when the snapshot was taken")
+            run.tell_unread(number, b"")
         level: Level | None = None
         try:
             live = self._children.stat(parent, self._fd, entry.name)
-            if live is not None and self._spares(entry):
-                self._directories.put(number, run.wanted_attributes(entry), Finish.NOTHING)
-                run.counts.left_alone += 1
+            if live is not None and self._spares(number, entry):
                 return None
             if live is not None and stat.S_ISDIR(live.st_mode):
                 level = self._enter_existing(parent, number, directory, live)

@@ -11,8 +11,9 @@ from snapfs.catalog.database import SIDES, Catalog
 from snapfs.errors import SnapfsError
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
+from snapfs.repository.opened import CATALOG
 
-NEW_CATALOG = b"tmp-catalog.db"
+NEW_CATALOG = b"tmp-" + CATALOG
 """What a rebuild makes, until it is complete."""
 FILES = (b"", *SIDES)
 """A database and the files that SQLite keeps beside it, by the end of the name."""

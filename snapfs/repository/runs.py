@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
-from snapfs.catalog.database import BUSY_TIMEOUT_S
+from snapfs.catalog.database import BUSY_TIMEOUT_S, Catalog
 from snapfs.errors import Exit, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
@@ -58,7 +58,7 @@ class RunNote:
         self.silent = False
         self._repository = repository
         self._started_ns = repository.clock.now_ns()
-        self._rows: list[int] = []
+        self._rows = range(0)
 
     def begin(self) -> None:
         """Write down that it is at work, so that one that is killed is known as well."""
@@ -75,22 +75,35 @@ class RunNote:
             self._put(wait_s, self._repository.clock.now_ns(), self.exit)
 
     def _put(self, wait_s: float, finished_ns: int | None, code: int | None) -> None:
-        words = [word.decode("utf-8", "backslashreplace") for word in self._repository.command_line]
-        catalog = self._repository.catalog
         roots: Sequence[int | None] = self.root_ids or (None,)
-        with catalog.write(wait_s):
-            ids, statement = self._rows, sql.RUN_SET
-            if not ids:
-                statement = sql.PUT_RUN
-                first = catalog.take("run", len(roots))
-                ids = list(range(first, first + len(roots)))
-            for id_, root_id in zip(ids, roots, strict=True):
-                row = (
-                    id_, shlex.join(words), root_id, self._started_ns, finished_ns, os.getuid(),
-                    code, self.summary,
-                )  # fmt: skip
-                catalog.execute(statement, row)
-        self._rows = ids
+        with self._repository.catalog.write(wait_s) as catalog:
+            if not self._rows:
+                made = self._insert(catalog, roots, finished_ns, code)
+            else:
+                made = self._rows
+                for id_, root_id in zip(made, roots, strict=True):
+                    end = {"run": id_, "root": root_id, "new_finished_ns": finished_ns,
+                           "new_exit": code, "new_summary": self.summary}  # fmt: skip
+                    catalog.execute(sql.RUN_END, end)
+        self._rows = made  # not before it is committed: another run may be given the numbers
+
+    def _insert(
+        self,
+        catalog: Catalog,
+        roots: Sequence[int | None],
+        finished_ns: int | None,
+        code: int | None,
+    ) -> range:
+        words = [word.decode("utf-8", "backslashreplace") for word in self._repository.command_line]
+        first = catalog.take("run", len(roots))
+        ids = range(first, first + len(roots))
+        for id_, root_id in zip(ids, roots, strict=True):
+            row = (
+                id_, shlex.join(words), root_id, self._started_ns, finished_ns, os.getuid(), code,
+                self.summary,
+            )  # fmt: skip
+            catalog.execute(sql.PUT_RUN, row)
+        return ids
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from snapfs.catalog import streams, view
 from snapfs.catalog.places import places
 from snapfs.errors import DamageError
 from snapfs.fs.handles import open_file
-from snapfs.fs.holes import data_ranges, may_have_holes
+from snapfs.fs.holes import sparse_ranges
 from snapfs.materialize.wanted import Same
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
@@ -114,7 +114,10 @@ class KnownFiles:
                 if place.kind == ExtentKind.HOLE:
                     holes.append((offset, place.length))
                 offset += place.length
-            return not self._holes_count or holes == _holes(fd, entry.size)
+            if not self._holes_count:
+                return True
+            ranges = sparse_ranges(fd, entry.size)
+            return holes == [(part.offset, part.length) for part in ranges if not part.is_data]
         except (OSError, DamageError):
             return False
         finally:
@@ -136,10 +139,3 @@ class KnownFiles:
                 return False
             offset += len(data)
         return True
-
-
-def _holes(fd: int, size: int) -> list[tuple[int, int]]:
-    """(offset, length) of the holes of a live file."""
-    if not may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd))):
-        return []
-    return [(part.offset, part.length) for part in data_ranges(fd, size) if not part.is_data]

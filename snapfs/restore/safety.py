@@ -11,8 +11,10 @@ import os
 
 from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog import rows, view
+from snapfs.catalog.database import Catalog
 from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
+from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
@@ -40,16 +42,13 @@ def take_safety(
     kept = rows.snapshot_row(repository.catalog, snapshot.id)
     if kept is None or root.path is None:
         raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-    live = root.path
-    chosen = Filter(options.include, options.exclude)
+    row = rows.root(repository.catalog, root.id)
+    if row is None or row.inode_id is None:
+        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
+    stakes = _Stakes(repository.catalog, row.inode_id, snapshot, options, root.path)
 
     def refuse(problem: Problem) -> None:
-        if problem.what != CHANGED and any(
-            _concerned(path, options.paths)
-            and _chosen(chosen, path, os.path.join(live, path))
-            and _at_stake(repository, root.id, snapshot, path, delete=options.delete)
-            for path in _names_of(repository, root.id, problem.path)
-        ):
+        if problem.what != CHANGED and stakes.has(problem.path):
             name = quote(problem.path or b".")
             why = with_reason(problem.what, problem.errno)
             raise SnapfsError(
@@ -58,7 +57,7 @@ def take_safety(
                 hint="mend that, or give --no-safety",
             )
 
-    fd = os.open(live, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         taken = take(
             repository,
@@ -79,45 +78,66 @@ def take_safety(
     return taken.snapshot
 
 
-def _chosen(chosen: Filter, path: bytes, live: bytes) -> bool:
-    """Whether the patterns of the restore let it touch a path, or anything below it."""
-    if chosen.empty:
-        return True
-    is_dir = os.path.isdir(live) and not os.path.islink(live)
-    return not chosen.excluded(path, is_dir) and (is_dir or chosen.included(path, is_dir))
+class _Stakes:
+    """What of the live directory a restore may overwrite or delete, asked once that is staged."""
 
+    def __init__(
+        self, catalog: Catalog, top: int, snapshot: Snapshot, options: RestoreOptions, live: bytes
+    ) -> None:
+        """``top`` is the root's inode, ``live`` the path of its directory."""
+        self._catalog = catalog
+        self._top = top
+        self._snapshot = snapshot
+        self._options = options
+        self._live = live
+        self._patterns = Filter(options.include, options.exclude)
+        self._staged = StagedState(catalog)
+        self._inodes = Inodes(self._staged, top)
+        self._paths = Paths(self._staged, top)
 
-def _at_stake(
-    repository: Repository, root_id: int, snapshot: Snapshot, path: bytes, *, delete: bool
-) -> bool:
-    """Whether the restore may overwrite or delete anything at or below a path."""
-    root = rows.root(repository.catalog, root_id)
-    if root is None or root.inode_id is None:
-        return True
-    entry = above = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
-    nearest = entry
-    while True:
-        if above is not None and above.state == State.UNREAD:
-            return False  # what the snapshot has not read either is left alone, with all in it
-        nearest = nearest or above
-        if not path:
-            break
-        path = path.rpartition(b"/")[0]
-        above = view.lookup(repository.catalog, root.inode_id, path, snapshot.id)
-    return entry is not None or delete or nearest is None or nearest.kind != Kind.DIR
+    def has(self, path: bytes) -> bool:
+        """Whether the live entry at a path, or anything below it, is one of them, by whatever name."""
+        return any(
+            _concerned(name, self._options.paths) and self._chosen(name) and self._at_stake(name)
+            for name in self._names_of(path)
+        )
 
+    def _names_of(self, path: bytes) -> list[bytes]:
+        """All names that the file at a path has in the root."""
+        inode = self._inodes.at(path)
+        entry = None if inode is None else self._staged.entry(inode)
+        if inode is None or entry is None or entry.kind == Kind.DIR:
+            return [path]
+        return [found for _, found in self._paths.of_inode(inode)] or [path]
 
-def _names_of(repository: Repository, root_id: int, path: bytes) -> list[bytes]:
-    """All names that the live file at a path has in the root, as the stage has them."""
-    row = rows.root(repository.catalog, root_id)
-    if row is None or row.inode_id is None:
-        return [path]
-    state = StagedState(repository.catalog)
-    inode = Inodes(state, row.inode_id).at(path)
-    entry = None if inode is None else state.entry(inode)
-    if inode is None or entry is None or entry.kind == Kind.DIR:
-        return [path]
-    return [found for _, found in Paths(state, row.inode_id).of_inode(inode)] or [path]
+    def _chosen(self, path: bytes) -> bool:
+        """Whether the patterns of the restore let it touch a path, or anything below it."""
+        if self._patterns.empty:
+            return True
+        live = os.path.join(self._live, path)
+        is_dir = os.path.isdir(live) and not os.path.islink(live)
+        return not self._patterns.excluded(path, is_dir) and (
+            is_dir or self._patterns.included(path, is_dir)
+        )
+
+    def _at_stake(self, path: bytes) -> bool:
+        """Whether what the snapshot has at a path, or has not, would change the live entry."""
+        entry = above = self._then(path)
+        nearest = entry
+        while True:
+            if above is not None and above.state == State.UNREAD:
+                return False  # what the snapshot has not read either is left alone, with all in it
+            nearest = nearest or above
+            if not path:
+                break
+            path = path.rpartition(b"/")[0]
+            above = self._then(path)
+        return (
+            entry is not None or self._options.delete or nearest is None or nearest.kind != Kind.DIR
+        )
+
+    def _then(self, path: bytes) -> Entry | None:
+        return view.lookup(self._catalog, self._top, path, self._snapshot.id)
 
 
 def _concerned(path: bytes, tops: tuple[bytes, ...]) -> bool:

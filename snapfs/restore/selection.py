@@ -14,6 +14,7 @@ from snapfs.blocks.treedigest import ChildTuple, tree_digest
 from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.errors import DamageError, NotFoundError
+from snapfs.fs.handles import is_name
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import RuleLine, Rules
 from snapfs.materialize.wanted import Part, WantedDir
@@ -334,7 +335,6 @@ def _has_digest(digest: bytes | None, rows: Iterable[ChildTuple]) -> bool:
 
 _MOST_ID = 2**32 - 1
 _SECOND = 1_000_000_000
-_NAMELESS = frozenset((b"", b".", b".."))
 _KINDS = frozenset(map(int, Kind))
 _INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_nsec", "rdev",
              "content", "state", "ino", "nlink")  # fmt: skip
@@ -351,11 +351,8 @@ def _makes_sense(child: Entry) -> bool:
 
 def _can_be(child: Entry) -> bool:
     """The same of a row whose values have the right types."""
-    name = child.name
     return (
-        name not in _NAMELESS
-        and b"/" not in name
-        and b"\0" not in name
+        is_name(child.name)
         and child.kind in _KINDS
         and b"\0" not in child.target
         and 0 <= child.uid <= _MOST_ID

@@ -36,9 +36,9 @@ _SOME_NONE = 2
 # Differences are tried if they are smaller than the numbers among so many at the start.
 _SAMPLE = 64
 MAX_ROWS = 1 << 20
+"""Rows that may be encoded together: a damaged count must not make us allocate without end."""
 MAX_VALUES = 1 << 22
 """In one block of rows: a few bytes can stand for as many, and would fill the memory."""
-"""Rows that may be encoded together: a damaged count must not make us allocate without end."""
 
 
 def encode_rows(types: str, rows: Sequence[Row]) -> bytes:
