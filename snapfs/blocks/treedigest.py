@@ -24,6 +24,7 @@ _NUMBERS = Struct("<14q")
 
 # One update for so many children: a directory of a million names is never joined as a whole.
 _BATCH = 4096
+_MOST_PARTS = 8192
 
 
 class TreeChild(NamedTuple):
@@ -71,6 +72,33 @@ class TreeHasher:
     def digest(self) -> bytes:
         """BLAKE3-256 over all that came."""
         return self._hasher.digest()
+
+
+class TreeParts:
+    """`tree_digest` of children that come in any order, if they are not too many to be kept."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[bytes, bytes]] | None = []
+
+    def add(self, children: Sequence[ChildTuple]) -> None:
+        """Take some children."""
+        if self._parts is not None:
+            names = [child[0] for child in children]
+            self._parts += zip(names, encoded(children), strict=True)
+            if len(self._parts) > _MOST_PARTS:
+                self._parts = None
+
+    def lose(self) -> None:
+        """There is a child of which not everything is known yet."""
+        self._parts = None
+
+    def digest(self) -> bytes | None:
+        """None if it cannot be told from what came."""
+        if self._parts is None:
+            return None
+        hasher = TreeHasher()
+        hasher.add([part for _, part in sorted(self._parts)])
+        return hasher.digest()
 
 
 def encoded(children: Iterable[TreeChild | ChildTuple]) -> list[bytes]:

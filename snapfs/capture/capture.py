@@ -14,6 +14,7 @@ from snapfs.capture.digest import TreeDigests
 from snapfs.capture.scan import Scanner
 from snapfs.capture.seen import Known, ScanOptions, ScanTotals
 from snapfs.capture.store import BlockStore, Intake
+from snapfs.capture.survey import Survey, is_large
 from snapfs.catalog import view
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.rows import RootRow
@@ -64,18 +65,19 @@ def capture(
     try:
         stem = f"root-{root.root.id}"
         digests = TreeDigests(stage, root.inode_id)
-        intake = Intake(
-            catalog, stage, reading_fd, store, stem, progress=progress, on_read=digests.advance
-        )
+        intake = Intake(catalog, stage, reading_fd, store, stem, progress=progress)
         try:
-            scanner = Scanner(
-                catalog, stage, root_fd, matcher, options, now_ns,
-                progress=progress,
-                on_directory=digests.add,
-                on_files=intake.offer if stage.first and store.workers else None,
-            )  # fmt: skip
             progress.phase("scanning")
-            totals = scanner.run(root.inode_id, _known_root(catalog, root))
+            if stage.first and store.workers and options.spare is None and is_large(root_fd):
+                os.close(root_fd)
+                survey = Survey(stage, reading_fd, matcher, options, now_ns, progress=progress)
+                intake.survey(survey)
+                totals = survey.totals
+            else:
+                scanner = Scanner(
+                    catalog, stage, root_fd, matcher, options, now_ns, progress=progress
+                )
+                totals = scanner.run(root.inode_id, _known_root(catalog, root))
             stage.settle(
                 root.root.id,
                 old_dev=totals.old_root_dev,

@@ -1,24 +1,21 @@
 """Tree digests of the directories that a stage touches, children before parents.
 
-In a first snapshot they are made while files are still read: a directory is due as soon as all its
-children are. What a walk that goes ahead of the reading leaves behind is done at the end.
+In a first snapshot most are made where the files are read (`capture.surveyor`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import islice
 
 from snapfs.blocks.treedigest import TreeHasher, encoded, lost_digest, tree_digest
-from snapfs.catalog.stage import DirRow, Stage
+from snapfs.catalog.stage import Stage
 from snapfs.catalog.staged_children import TreeRow, beside, pieces
+from snapfs.catalog.stagerows import DirRow
 from snapfs.errors import DamageError
 from snapfs.model.quote import quote
 from snapfs.tree.state import Paths, StoredState
 
 _BATCH = 4096
-_MOST_WAITING = 64 * 1024
-"""Directories remembered while they wait; beyond, all are looked up at the end."""
 
 
 class TreeDigests:
@@ -28,35 +25,15 @@ class TreeDigests:
         """``root_inode`` is the root's in the head, None before its first snapshot."""
         self._stage = stage
         self._root_inode = root_inode
-        self._waiting: deque[DirRow] = deque()
-        self._following = stage.first
-        self._done = 0
         self._made: dict[int, bytes] = {}
         self._rows: list[tuple[bytes, int | None, int]] = []
-
-    def add(self, directory: DirRow) -> None:
-        """A directory that the walk has left; its subdirectories came before."""
-        if self._following:
-            self._waiting.append(directory)
-            if len(self._waiting) > _MOST_WAITING:
-                self._following = False
-                self._waiting.clear()
-
-    def advance(self, seq: int) -> None:
-        """All rows up to ``seq`` are staged, and read where they are files."""
-        waiting = self._waiting
-        while waiting and (waiting[0].high or 0) <= seq:
-            self._digest(waiting.popleft())
-            if len(self._rows) >= _BATCH:
-                self._flush()
-        self._flush()
 
     def finish(self) -> None:
         """Do what is left; everything is staged and read.
 
         A directory with a child that may have changed unseen gets no fingerprint. Raises DamageError.
         """
-        rest = iter(self._stage.directories(after=self._done))
+        rest = iter(self._stage.directories())
         while some := list(islice(rest, _BATCH)):
             with self._stage.catalog.read():
                 for directory in some:
@@ -68,7 +45,6 @@ class TreeDigests:
             digest = tree_digest(self._stage.children(directory, self._made))
         else:
             digest = self._of_changed(directory)
-        self._done = directory.post
         self._made[directory.seq] = digest
         self._rows.append((digest, directory.fingerprint, directory.seq))
 

@@ -29,6 +29,7 @@ def entries(
     ``spare`` keeps a name that is left out for a marker or its size.
     """
     lstat = os.lstat
+    plain = is_plain(names)
     for name in names:
         try:
             st = lstat(name, dir_fd=fd)
@@ -37,7 +38,7 @@ def entries(
         except OSError as error:
             trouble(name, error)
             continue
-        if name.startswith(TEMPORARY_START) and is_temporary(name):
+        if not plain and name.startswith(TEMPORARY_START) and is_temporary(name):
             continue
         if rules is not None:
             is_dir = S_IFMT(st.st_mode) == 0o040000
@@ -48,7 +49,7 @@ def entries(
             ):
                 rules.see_left_out(name, is_dir, size)
                 continue
-        if skip and (st.st_dev, st.st_ino) in skip:
+        if st.st_mode & 0o170000 == 0o040000 and (st.st_dev, st.st_ino) in skip:
             skipped()
             continue
         yield name, st

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any
 
 from snapfs.capture.seen import (
@@ -16,20 +17,34 @@ from snapfs.capture.seen import (
     ScanOptions,
     signed,
 )
-from snapfs.capture.staging import FLUSH_ROWS, Staging
-from snapfs.catalog.stage import Stage
+from snapfs.capture.staging import FLUSH_ROWS, Rows, Staging
+from snapfs.catalog.stagerows import StagedFile
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.fingerprint import SLICE, Fingerprint, numbers
 from snapfs.progress import Progress
+
+_SIGN = 1 << 63
+_SIZE = itemgetter(6)
+"""Of a `StagedFile`."""
+
+OnFiles = Callable[[Frame, int, list[StagedFile]], list[StagedFile]]
+"""Is given new files of a directory, and its descriptor; returns those that are to be staged."""
 
 
 class NewDirectories:
     """Stages every child of a directory that the head does not have."""
 
     def __init__(
-        self, stage: Stage, staging: Staging, options: ScanOptions, now_ns: int, progress: Progress
+        self,
+        rows: Rows,
+        staging: Staging,
+        options: ScanOptions,
+        now_ns: int,
+        progress: Progress,
+        on_files: OnFiles | None = None,
     ) -> None:
-        self._stage = stage
+        self._stage = rows
+        self._on_files = on_files
         self._staging = staging
         self._totals = staging.totals
         self._relaxed = options.relaxed
@@ -58,8 +73,8 @@ class NewDirectories:
         low = seq = totals.next_seq
         sound = True
         owner: tuple[int, int, int] | None = None
-        attr = files = read_bytes = 0
-        staged = self._staging.files
+        attr = 0
+        staged: list[StagedFile] = []
         for name, st in seen:
             marked.append(name)
             mode = st.st_mode
@@ -77,36 +92,30 @@ class NewDirectories:
                 if who != owner:
                     owner = who
                     attr = self._stage.attr(mode & 0o7777, uid, gid, 0, b"")
-                if not files:
-                    self._staging.path(frame, stack)
-                files += 1
-                read_bytes += size
                 staged.append((
                     seq, parent, parent, name, -seq if first else None, attr, size,
-                    *divmod(mtime_ns, SECOND), RACY if racy else OK, *divmod(ctime_ns, SECOND),
-                    signed(st.st_dev), signed(ino), nlink,
+                    mtime_ns // SECOND, mtime_ns % SECOND, RACY if racy else OK,
+                    ctime_ns // SECOND, ctime_ns % SECOND, signed(st.st_dev),
+                    ino if ino < _SIGN else signed(ino), nlink,
                 ))  # fmt: skip
             elif mode & 0o170000 == 0o040000:
                 fields += numbers(st)
-                below.append((name, seq, None, st))
+                below.append((name, seq, None, None))
                 totals.dirs += 1
             else:
                 fields += numbers(st)
                 inode = -seq if first else None
                 if self._staging.leaf(frame, stack, name, st, seq, inode, None) != OK:
                     sound = False
-                staged = self._staging.files  # it may have been flushed
             seq += 1
             if len(marked) == SLICE:
                 mark.add_slice(marked, fields)
                 marked, fields = [], []
             if len(staged) >= FLUSH_ROWS:
-                self._count(files, read_bytes)
-                files = read_bytes = 0
-                self._staging.flush()
-                staged = self._staging.files
+                self._put(frame, stack, staged)
+                staged = []
         mark.add_slice(marked, fields)
-        self._count(files, read_bytes)
+        self._put(frame, stack, staged)
         totals.next_seq = seq
         totals.entries += seq - low
         frame.low, frame.high = low, seq - 1
@@ -115,10 +124,17 @@ class NewDirectories:
         frame.todo = iter(below)
         self._progress.advance(entries=seq - low)
 
-    def _count(self, files: int, total_bytes: int) -> None:
-        """So many files are to be read."""
+    def _put(self, frame: Frame, stack: DirStack, files: list[StagedFile]) -> None:
+        """Stage files, or have them read at once."""
+        if not files:
+            return
         totals = self._totals
-        totals.files += files
-        totals.total_bytes += total_bytes
-        totals.to_read += files
-        totals.to_read_bytes += total_bytes
+        totals.files += len(files)
+        totals.total_bytes += sum(map(_SIZE, files))
+        if self._on_files is not None:
+            files = self._on_files(frame, stack.fd, files)
+            if not files:
+                return
+        totals.to_read += len(files)
+        totals.to_read_bytes += sum(map(_SIZE, files))
+        self._staging.put_files(files, frame, stack)

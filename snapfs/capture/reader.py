@@ -12,16 +12,18 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
 from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
 from snapfs.blocks.pack import PackInfo
-from snapfs.fs.handles import open_below, open_file
+from snapfs.capture.held import Held, KnownBlocks, Sink
+from snapfs.fs.handles import QUIET_FLAGS, open_below, open_file
 from snapfs.fs.holes import Range, may_have_holes, sparse_ranges
 from snapfs.fs.inodeflags import get_flags
-from snapfs.fs.xattrs import read_xattrs
+from snapfs.fs.xattrs import has_xattrs, read_xattrs
 from snapfs.model.extents import ExtentKind, pack_digest_extents
+from snapfs.model.path import join
 from snapfs.model.toread import ToRead
 
 BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.HOLE)
@@ -33,37 +35,6 @@ PATH_LIMIT = 4000
 
 _GONE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO))
 """What opening gives where no file is any more: the last where a socket is."""
-
-KnownBlocks = Callable[[Sequence[bytes]], set[bytes]]
-"""Which of these digests the repository has already."""
-
-
-class Sink(Protocol):
-    """Where blocks go: `BlockSink`, or nowhere."""
-
-    def add(self, digest: bytes, data: bytes | memoryview, *, large: bool = False) -> bool: ...
-
-    def take_finished(self) -> list[PackInfo]: ...
-
-    def flush(self) -> list[PackInfo]: ...
-
-    def abandon(self) -> None: ...
-
-
-class NullSink:
-    """For a comparison: digests are wanted, nothing is stored."""
-
-    def add(self, digest: bytes, data: bytes | memoryview, *, large: bool = False) -> bool:
-        return False
-
-    def take_finished(self) -> list[PackInfo]:
-        return []
-
-    def flush(self) -> list[PackInfo]:
-        return []
-
-    def abandon(self) -> None:
-        return
 
 
 class Outcome(IntEnum):
@@ -112,11 +83,12 @@ class BatchRead(NamedTuple):
     packs: list[PackInfo]
 
 
-class _Small(NamedTuple):
-    """A file that is one block, held until it is known whether that is stored already."""
+class Undisturbed(NamedTuple):
+    """A file as nearly all are: one block (``b""``: empty), without holes, and as the scan saw it."""
 
-    data: bytes
     digest: bytes
+    flags: int
+    xattr: bytes
 
 
 class FileReader:
@@ -135,7 +107,7 @@ class FileReader:
         self._known = known
         self._chunker = Chunker()
         self._window = bytearray(0)
-        self._held: list[_Small] = []
+        self.held = Held(sink, known)
 
     def read(self, batch: Sequence[ToRead]) -> BatchRead:
         """Read a batch; the packs that were finished meanwhile are told with it.
@@ -146,10 +118,17 @@ class FileReader:
         special: list[tuple[int, FileRead]] = []
         read_bytes = 0
         for number, item in enumerate(batch):
-            digest = self._undisturbed(item)
-            if digest is not None:
-                plain.append((digest or None, item.seq))
+            seen = self._undisturbed(item)
+            if seen is not None:
                 read_bytes += item.size
+                if not (seen.flags or seen.xattr):
+                    plain.append((seen.digest or None, item.seq))
+                    continue
+                result = FileRead(
+                    item.seq, Outcome.READ, seen.digest or None, item.size, None, seen.flags,
+                    seen.xattr, None, 0, "",
+                )  # fmt: skip
+                special.append((number, result))
                 continue
             result = self._one(item)
             read_bytes += result.size
@@ -159,9 +138,13 @@ class FileReader:
                 plain.append((result.digest, item.seq))
             else:
                 special.append((number, result))
-        self._store_held()
+        self.held.store()
         told, self._told = self._told, 0
         return BatchRead(plain, special, read_bytes, told, self._sink.take_finished())
+
+    def take_packs(self) -> list[PackInfo]:
+        """The packs that were finished since they were last told."""
+        return self._sink.take_finished()
 
     def flush(self) -> list[PackInfo]:
         """Finish the open pack."""
@@ -169,16 +152,42 @@ class FileReader:
 
     # --- one file ------------------------------------------------------------------------------
 
-    def _undisturbed(self, item: ToRead) -> bytes | None:
-        """The digest (``b""``: empty) of a file as nearly all are: one block, as the scan saw it,
-        without holes, flags and extended attributes. None if it is anything else: then `_one` tells.
-        """
+    def _undisturbed(self, item: ToRead) -> Undisturbed | None:
+        """A file, if it is `Undisturbed`; else `_one` tells."""
         _, directory, name, size, mtime_s, mtime_nsec, ctime_s, ctime_nsec, dev, ino, _, _ = item
-        path = directory + b"/" + name if directory else name
-        if size > WHOLE_MAX or len(path) >= PATH_LIMIT:
+        path = join(directory, name)
+        if len(path) >= PATH_LIMIT:
+            return None
+        return self.look(
+            self._root_fd, path, name, size, mtime_s * SECOND + mtime_nsec,
+            ctime_s * SECOND + ctime_nsec, dev, ino,
+        )  # fmt: skip
+
+    def look(
+        self,
+        dir_fd: int,
+        path: bytes,
+        name: bytes,
+        size: int,
+        mtime_ns: int,
+        ctime_ns: int,
+        dev: int,
+        ino: int,
+    ) -> Undisturbed | None:
+        """Read the file ``path`` in ``dir_fd`` and hold its bytes, unless there is more to it than that.
+
+        The rest is what the scan saw of it; ``name`` is the last of the path. `Held.store` must follow
+        some time.
+        """
+        if size > WHOLE_MAX:
             return None
         try:
-            fd = open_file(path, self._root_fd)
+            fd = os.open(path, QUIET_FLAGS, dir_fd=dir_fd)
+        except PermissionError:
+            try:
+                fd = open_file(path, dir_fd)
+            except OSError:
+                return None
         except OSError:
             return None
         try:
@@ -187,27 +196,31 @@ class FileReader:
             if (
                 len(data) != size
                 or st.st_size != size
-                or st.st_mtime_ns != mtime_s * SECOND + mtime_nsec
-                or st.st_ctime_ns != ctime_s * SECOND + ctime_nsec
+                or st.st_mtime_ns != mtime_ns
+                or st.st_ctime_ns != ctime_ns
                 # A directory on the way that has become a symlink since leads to another inode.
                 or st.st_ino != ino % (1 << 64)
                 or st.st_dev != dev % (1 << 64)
                 or not stat.S_ISREG(st.st_mode)
                 or (size >= 4096 and may_have_holes(st))
-                or (data and is_zero(data))
-                or get_flags(fd)
-                or os.listxattr(fd)
+                or (size and not data[0] and is_zero(data))
             ):
                 return None
+            flags = get_flags(fd)
+            xattr = b""
+            if has_xattrs(fd):
+                if size >= 4096 and sparse_ranges(fd, size):
+                    return None
+                xattr = read_xattrs(fd)
         except OSError:
             return None
         finally:
             os.close(fd)
         if not data:
-            return b""
+            return Undisturbed(b"", flags, xattr)
         digest = block_digest(data)
-        self._held.append(_Small(data, digest))
-        return digest
+        self.held.add(name, digest, data)
+        return Undisturbed(digest, flags, xattr)
 
     def _one(self, item: ToRead) -> FileRead:
         expected = (
@@ -304,11 +317,11 @@ class FileReader:
             if len(extents) != 1 or extents[0][0] != BLOCK:
                 return content_digest(extents), size, extents
         digest = block_digest(data)
-        self._held.append(_Small(data, digest))
+        self.held.add(b"", digest, data)
         return digest, size, None
 
     def _large(self, fd: int, size: int) -> tuple[bytes | None, int, list[DigestedExtent] | None]:
-        self._store_held()
+        self.held.store()
         extents = self._ranges(fd, size, sparse_ranges(fd, size))
         total = sum(length for _, length, _ in extents)
         if not extents:
@@ -375,16 +388,6 @@ class FileReader:
             if digest not in stored:
                 self._sink.add(digest, piece, large=True)
         return at
-
-    def _store_held(self) -> None:
-        """Store the small files that are held, except what is there already."""
-        held, self._held = self._held, []
-        if not held:
-            return
-        stored = self._known([small.digest for small in held]) if self._known else ()
-        for data, digest in held:
-            if digest not in stored:
-                self._sink.add(digest, data)
 
 
 def _read(fd: int, size: int) -> bytes:

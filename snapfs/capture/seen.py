@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from stat import S_IMODE
 from typing import Any, NamedTuple
 
+from snapfs.blocks.treedigest import TreeParts
 from snapfs.fs.matching import DirRules
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind, State
 
@@ -106,6 +107,20 @@ class ScanTotals:
         self.dirs += dirs
         self.total_bytes += total_bytes
 
+    def add_all(self, other: ScanTotals) -> None:
+        """What another part of the walk saw."""
+        self.add(other.entries, other.files, other.dirs, other.total_bytes)
+        self.to_read += other.to_read
+        self.to_read_bytes += other.to_read_bytes
+        self.repository_seen = self.repository_seen or other.repository_seen
+
+    def split(self) -> ScanTotals:
+        """What was seen so far; it counts from nothing again."""
+        seen = replace(self)
+        self.entries = self.files = self.dirs = self.total_bytes = 0
+        self.to_read = self.to_read_bytes = 0
+        return seen
+
     def see_repository(self) -> None:
         """The repository lies inside the tree."""
         self.repository_seen = True
@@ -116,8 +131,8 @@ class Frame:
 
     __slots__ = (
         "above_rules", "by_kind", "by_name", "closed", "confirmed", "dirty", "fingerprint", "has_path",
-        "high", "inode", "known", "low", "name", "parent", "refresh", "rules", "seq", "st", "state",
-        "stored", "todo",
+        "high", "inode", "known", "low", "name", "parent", "parts", "refresh", "rules", "seq", "st",
+        "state", "stored", "todo",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -141,6 +156,7 @@ class Frame:
         self.fingerprint: int | None = None
         self.low: int | None = None
         self.high: int | None = None
+        self.parts: TreeParts | None = None  # what its digest is made of, if that is made at once
         self.todo: Iterator[tuple[Any, ...]] = iter(())
 
     @property

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Sequence
 from stat import S_IMODE
-from typing import Any
+from typing import Any, Protocol
 
 from snapfs.capture.comparison import Comparison
 from snapfs.capture.seen import (
@@ -25,50 +24,52 @@ from snapfs.capture.seen import (
     signed,
 )
 from snapfs.capture.trouble import put_problem
-from snapfs.capture.window import StagedFile
-from snapfs.catalog.stage import DirRow, Lost, Stage
+from snapfs.catalog.stagerows import Lost, StagedFile
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import proc_child
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import read_xattrs
+from snapfs.model.path import join
 from snapfs.progress import Progress
-from snapfs.tree.state import join
 
 FLUSH_ROWS = 2048
 
-OnFiles = Callable[[list[StagedFile], Sequence[tuple[int, bytes]]], list[StagedFile]]
-"""Is given new files and the (key, path) of directories that came with them; returns the files
-that are to be staged.
-"""
+_DEPTH_BITS = 40
+"""Below the depth in a directory's place: its own number."""
+
+
+class Rows(Protocol):
+    """Where rows go: the stage, or a worker's message to who has it."""
+
+    first: bool
+
+    def attr(self, mode: int, uid: int, gid: int, flags: int, xattr: bytes) -> int: ...
+
+    def put_rows(self, rows: list[tuple[Any, ...]]) -> None: ...
+
+    def put_files(self, rows: list[StagedFile]) -> None: ...
+
+    def put_paths(self, rows: list[tuple[int, bytes]]) -> None: ...
+
+    def put_lost(self, rows: list[Lost]) -> None: ...
+
+    def put_problem(self, path: bytes, errno: int, what: str) -> None: ...
 
 
 class Staging:
     """Makes the rows of one walk."""
 
     def __init__(
-        self,
-        stage: Stage,
-        totals: ScanTotals,
-        comparison: Comparison,
-        progress: Progress,
-        on_files: OnFiles | None,
-        on_directory: Callable[[DirRow], None],
+        self, rows: Rows, totals: ScanTotals, comparison: Comparison, progress: Progress
     ) -> None:
-        """``on_files`` is offered new files before they are staged, ``on_directory`` is told of
-        each directory's row.
-        """
-        self._stage = stage
+        self._stage = rows
         self.totals = totals
         self._comparison = comparison
         self._progress = progress
-        self._on_files = on_files
-        self._on_directory = on_directory
-        self.files: list[StagedFile] = []
-        """rows of ``STAGE_FILE``, filled by the walk itself"""
+        self._files: list[StagedFile] = []
         self._rows: list[tuple[Any, ...]] = []
         self._lost: list[Lost] = []
         self._paths: list[tuple[int, bytes]] = []
-        self._post = 0
 
     def leaf(
         self,
@@ -104,7 +105,7 @@ class Staging:
                 content = known.content
             else:
                 need = 1
-                self.path(frame, stack)
+                self._path(frame, stack)
                 self.totals.to_read += 1
                 self.totals.to_read_bytes += size
                 attr = self._stage.attr(mode & 0o7777, st.st_uid, st.st_gid, 0, b"")
@@ -131,8 +132,16 @@ class Staging:
             1 if by_name is None or by_name != inode else 0, 1, by_name, by_kind,
             None, None, None, need, kind, attr, size, mtime_s, mtime_nsec,
             signed(st.st_rdev) if kind in DEVICES else 0, target, content, state,
-            ctime_s, ctime_nsec, signed(st.st_dev), signed(st.st_ino), st.st_nlink, None,
+            None, ctime_s, ctime_nsec, signed(st.st_dev), signed(st.st_ino), st.st_nlink, None,
         ))  # fmt: skip
+        if frame.parts is not None:
+            if state == UNREAD or need or st.st_nlink > 1:
+                frame.parts.lose()
+            else:
+                frame.parts.add([(
+                    name, kind, mode & 0o7777, st.st_uid, st.st_gid, 0, xattr, size, mtime_s,
+                    mtime_nsec, signed(st.st_rdev) if kind in DEVICES else 0, target or b"", b"", 0,
+                )])  # fmt: skip
         if len(self._rows) >= FLUSH_ROWS:
             self.flush()
         return state
@@ -161,26 +170,41 @@ class Staging:
         inode = frame.inode
         if inode is None and self._stage.first:
             inode = -seq
-        self._post += 1
+        depth = stack.depth + frame.closed
         fingerprint = frame.fingerprint if state != UNREAD else None
+        parts = None if state == UNREAD else frame.parts
+        digest = None if parts is None else parts.digest()
+        if above is not None and above.parts is not None:
+            if digest is None:
+                above.parts.lose()
+            else:
+                above.parts.add([(
+                    frame.name or b"", DIR, S_IMODE(st.st_mode), st.st_uid, st.st_gid, flags, xattr,
+                    0, mtime_s, mtime_nsec, 0, b"", digest, 0,
+                )])  # fmt: skip
         self._rows.append((
             seq, None, frame.parent, frame.name, inode,
             0 if frame.name is None or frame.by_name == inode else 1,
-            1, frame.by_name, frame.by_kind, self._post, frame.low, frame.high, 0, DIR,
+            1, frame.by_name, frame.by_kind, seq - (depth << _DEPTH_BITS), frame.low, frame.high, 0, DIR,
             self._stage.attr(S_IMODE(st.st_mode), st.st_uid, st.st_gid, flags, xattr),
-            0, mtime_s, mtime_nsec, 0, None, None, state, ctime_s, ctime_nsec,
+            0, mtime_s, mtime_nsec, 0, None, None, state, digest, ctime_s, ctime_nsec,
             signed(st.st_dev), signed(st.st_ino), st.st_nlink,
             fingerprint,
         ))  # fmt: skip
-        row = DirRow(seq, inode or 0, self._post, frame.low, frame.high, fingerprint)
-        self._on_directory(row)
         if state != OK and above is not None:
             above.fingerprint = None
             above.refresh = True
         if len(self._rows) >= FLUSH_ROWS:
             self.flush()
 
-    def path(self, frame: Frame, stack: DirStack) -> None:
+    def put_files(self, files: list[StagedFile], frame: Frame, stack: DirStack) -> None:
+        """Stage new files of the directory that the walk stands in."""
+        self._path(frame, stack)
+        self._files += files
+        if len(self._files) >= FLUSH_ROWS:
+            self.flush()
+
+    def _path(self, frame: Frame, stack: DirStack) -> None:
         """Keep where a directory is whose files are to be read."""
         if not frame.has_path:
             frame.has_path = True
@@ -203,12 +227,9 @@ class Staging:
         if self._rows:
             self._stage.put_rows(self._rows)
             self._rows = []
-        if self.files:
-            files, self.files = self.files, []
-            if self._on_files is not None:
-                files = self._on_files(files, paths)
-            if files:
-                self._stage.put_files(files)
+        if self._files:
+            self._stage.put_files(self._files)
+            self._files = []
         if self._lost:
             self._stage.put_lost(self._lost)
             self._lost = []

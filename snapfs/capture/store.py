@@ -1,28 +1,36 @@
 """Reading what a scan found: batches to worker processes, results into the stage.
 
 New files are read in order of extension, base name and path, so that like files share a segment; a
-window of them is sorted at a time, which bounds memory. Files that may be equal go to one worker, which
-knows what it has stored: copies of a tree are stored once. Those of a first snapshot are read while the
-walk still goes on.
+window of them is sorted at a time, which bounds memory. In a first snapshot of many files workers walk and
+read at once (`capture.survey`), and what comes here is what they leave.
 """
 
 from __future__ import annotations
 
+import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
-from snapfs.capture.reader import BatchRead, FileRead, FileReader, NullSink, Outcome, Sink
-from snapfs.capture.shares import Shares
+from snapfs.capture.claims import make_table
+from snapfs.capture.held import NullSink, Sink, likeness
+from snapfs.capture.reader import (
+    BatchRead,
+    FileRead,
+    FileReader,
+    Outcome,
+)
 from snapfs.capture.stored import StoredBlocks
+from snapfs.capture.survey import Survey
+from snapfs.capture.surveyor import Numbers, Piece, Rest, Surveyed
 from snapfs.capture.trouble import put_problem
-from snapfs.capture.window import StagedFile, Window, Windows
 from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
-from snapfs.catalog.stage import ReadResult, Stage
+from snapfs.catalog.stage import Stage
+from snapfs.catalog.stagerows import ReadResult
 from snapfs.model.kinds import State
 from snapfs.model.toread import ToRead
 from snapfs.progress import Progress
@@ -31,15 +39,12 @@ from snapfs.workers import Question, Told, Worker, close_all, ready
 
 WORKERS = 2
 WINDOW_FILES = 16 * 1024
-FIRST_WINDOWS = (2 * 1024, 8 * 1024, WINDOW_FILES)
-"""During a walk: short ones at first, so that the workers have something to do soon."""
-WINDOWS_UNDER_WAY = 3
 BATCH_BYTES = 4 * 1024 * 1024
 BATCH_FILES = 1024
 QUEUED = 4
 """Batches a worker has in hand, so that it never waits for the parent; one if it is a very large file."""
-MUCH_BYTES = 256 * 1024 * 1024
-"""A worker with nothing to do takes over what another has of its own beyond this, copies or not."""
+PARTS_QUEUED = 2
+"""The same of a survey's parts."""
 INLINE_BYTES = 32 * 1024 * 1024
 INLINE_FILES = 4000
 """Up to here the parent reads by itself: starting two workers takes 0.13 s of both processors."""
@@ -77,17 +82,14 @@ class BlockStore:
 
 
 class _Batch(NamedTuple):
-    """What one message carries; ``window`` None: its files are staged."""
+    """What one message carries."""
 
     files: list[ToRead]
-    window: Window | None
-    worker: int
-    """the number of the one that has their like"""
     size: int
     """their bytes"""
 
 
-_NOTHING = _Batch([], None, 0, 0)
+_NOTHING = _Batch([], 0)
 
 
 class Intake:
@@ -102,10 +104,7 @@ class Intake:
         stem: str,
         *,
         progress: Progress,
-        on_read: Callable[[int], None] | None = None,
     ) -> None:
-        """``on_read`` is told up to which row of the walk everything is staged and read."""
-        self._on_read = on_read
         self._stored = store.stored(catalog)
         self._stage = stage
         self._root_fd = root_fd
@@ -116,10 +115,9 @@ class Intake:
         self._workers: list[Worker] = []
         self._own_sink: Sink | None = None
         self._own_reader: FileReader | None = None
-        self._windows = Windows(FIRST_WINDOWS, WINDOWS_UNDER_WAY)
-        self._read_windows: list[Window] = []
-        self._shares = Shares(WORKERS)
-        self._queues: list[deque[_Batch]] = [deque() for _ in range(WORKERS)]
+        self._claims_fd = -1
+        self._survey: Survey | None = None
+        self._queue: deque[_Batch] = deque()
         self._in_hand: dict[int, deque[_Batch]] = {}
         self.read_bytes = 0
         self._pack_number = 0
@@ -129,36 +127,31 @@ class Intake:
 
     # --- driving -------------------------------------------------------------------------------
 
-    def offer(self, rows: list[StagedFile], paths: Sequence[tuple[int, bytes]]) -> list[StagedFile]:
-        """Called during the walk of a first snapshot: read what comes, without waiting.
-
-        ``rows`` are new files, ``paths`` the directories that came with them. Returns the rows that
-        are to be staged.
-        """
-        left, window = self._windows.offer(rows, paths)
-        if window is not None:
-            self._put(window.files, window)
-        while self._workers and self._turn(0.0):
+    def survey(self, survey: Survey) -> None:
+        """Walk with all workers."""
+        self._start()
+        self._survey = survey
+        self._tell_all(survey.setup)
+        while self._turn():
             pass
-        if window is not None:
-            self._stage_windows()  # now that the workers have the next one
-        return left
+        self._tell_all(Rest())
+        while self._turn():
+            pass
+        survey.finish()
+        self._survey = None
 
     def read_all(self) -> None:
         """The walk is over: read all that is left, and have the packs finished."""
-        while (window := self._windows.rest()) is not None or self._windows.full():
-            if window is None:
-                self._turn(None)
-            else:
-                self._give(window.files, window)
-            self._stage_windows()
         self._read_staged()
         while self._stage.heirs():
             self._read_staged()
         if self._own_reader is not None:
             self._add_packs(self._own_reader.flush())
+        self._tell_all(None)
+
+    def _tell_all(self, message: object) -> None:
         for worker in self._workers:
-            worker.send(None)
+            worker.send(message)
             self._in_hand[id(worker)].append(_NOTHING)
 
     def _read_staged(self) -> None:
@@ -166,45 +159,28 @@ class Intake:
         after = 0
         while files := self._stage.to_read(after=after, most=WINDOW_FILES):
             after = files[-1].seq
-            self._give(files, None)
-        while self._waiting() or any(worker.pending for worker in self._workers):
-            self._turn(None)
-            self._stage_windows()
-        self._stage_windows()
+            self._give(files)
+        while self._turn():
+            pass
 
     def finish(self) -> None:
         """Wait for the packs."""
-        while any(worker.pending for worker in self._workers):
-            self._turn(None)
+        while self._turn():
+            pass
         close_all(self._workers)
         self._workers = []
         self._close()
 
-    def _give(self, files: Sequence[ToRead], window: Window | None) -> None:
+    def _give(self, files: Sequence[ToRead]) -> None:
         small = sum(item.size for item in files) <= INLINE_BYTES and len(files) <= INLINE_FILES
+        batches = _batches(sorted(files, key=_order))
         if not self._store.workers or (small and not self._workers):
-            self._inline(_batches([sorted(files, key=_order)], window))
+            self._inline(batches)
             return
-        self._put(files, window)
-        while self._waiting() > QUEUED * WORKERS:
-            self._turn(None)
-
-    def _put(self, files: Sequence[ToRead], window: Window | None) -> None:
-        for batch in _batches(self._shares.divide(sorted(files, key=_order)), window):
-            self._queues[batch.worker].append(batch)
         self._start()
-
-    def _waiting(self) -> int:
-        """How many batches nobody has yet."""
-        return sum(map(len, self._queues))
-
-    def _next(self, number: int) -> _Batch | None:
-        """The next batch for a worker: one of its own; if it is idle, one that another would do much later."""
-        if self._queues[number]:
-            return self._queues[number].popleft()
-        other = max(self._queues, key=len)
-        idle = not self._workers[number].pending
-        return other.pop() if idle and sum(batch.size for batch in other) > MUCH_BYTES else None
+        self._queue.extend(batches)
+        while len(self._queue) > QUEUED * WORKERS and self._turn():
+            pass
 
     def _inline(self, batches: Iterator[_Batch]) -> None:
         if self._own_reader is None:
@@ -217,7 +193,8 @@ class Intake:
     def _start(self) -> None:
         if self._workers:
             return
-        fds = (self._root_fd, self._store.fd)
+        self._claims_fd = make_table()
+        fds = (self._root_fd, self._store.fd, self._claims_fd)
         self._workers = [Worker("snapfs.capture.worker", pass_fds=fds) for _ in range(WORKERS)]
         for number, worker in enumerate(self._workers):
             self._in_hand[id(worker)] = deque()
@@ -225,6 +202,7 @@ class Intake:
                 Start(
                     self._root_fd,
                     self._store.fd,
+                    self._claims_fd,
                     self._store.owner,
                     self._store.repository_id,
                     f"{self._stem}-{number}",
@@ -233,34 +211,55 @@ class Intake:
             )
             self._in_hand[id(worker)].append(_NOTHING)
 
-    def _turn(self, timeout_s: float | None) -> bool:
-        """Give out batches, take one round of answers; whether there were any."""
-        heard = False
-        for number, worker in enumerate(self._workers):
-            in_hand = self._in_hand[id(worker)]
-            while (
-                worker.pending < QUEUED
-                and sum(batch.size for batch in in_hand) < QUEUED * BATCH_BYTES
-                and (batch := self._next(number))
-            ):
-                in_hand.append(batch)
-                # Plain tuples: a class name with each of a thousand files would double the message.
-                worker.send(list(map(tuple, batch.files)))
-        for worker in ready(self._workers, timeout_s):
-            heard = True
+    def _turn(self) -> bool:
+        """Give out work and take one round of answers; whether there was any work."""
+        for worker in self._workers:
+            self._give_out(worker)
+        if not any(worker.pending for worker in self._workers):
+            return False
+        for worker in ready(self._workers):
             answer = worker.receive()
             if isinstance(answer, Question):
-                worker.answer(self._stored.known(answer.value))
-                continue
-            if isinstance(answer, Told):
+                worker.answer(self._answer(answer.value))
+            elif isinstance(answer, Told):
                 self._told(answer.value)
-                continue
-            batch = self._in_hand[id(worker)].popleft()
-            if isinstance(answer, BatchRead):
-                self._take(batch, answer)
-            elif answer is not None:
-                self._add_packs(answer)
-        return heard
+            else:
+                self._done(self._in_hand[id(worker)].popleft(), answer)
+        return True
+
+    def _give_out(self, worker: Worker) -> None:
+        in_hand = self._in_hand[id(worker)]
+        if self._survey is not None:
+            while worker.pending < PARTS_QUEUED and (part := self._survey.next()):
+                in_hand.append(_NOTHING)
+                worker.send(part)
+        while (
+            self._queue
+            and worker.pending < QUEUED
+            and sum(batch.size for batch in in_hand) < QUEUED * BATCH_BYTES
+        ):
+            batch = self._queue.popleft()
+            in_hand.append(batch)
+            # Plain tuples: a class name with each of a thousand files would double the message.
+            worker.send(list(map(tuple, batch.files)))
+
+    def _answer(self, question: object) -> object:
+        if isinstance(question, Numbers):
+            assert self._survey is not None
+            return self._survey.numbers(question)
+        assert isinstance(question, list)
+        return self._stored.known(question)
+
+    def _done(self, batch: _Batch, answer: object) -> None:
+        if isinstance(answer, BatchRead):
+            self._take(batch, answer)
+        elif isinstance(answer, Surveyed):
+            assert self._survey is not None
+            self._survey.take(answer)
+            self._add_packs(answer.packs)
+            self.read_bytes += answer.read_bytes
+        elif isinstance(answer, list):
+            self._add_packs(answer)
 
     def abort(self) -> None:
         """End the workers at once; what they stored in finished packs stays for the next run."""
@@ -272,40 +271,28 @@ class Intake:
         self._close()
 
     def _close(self) -> None:
-        self._windows.close()
+        if self._claims_fd >= 0:
+            os.close(self._claims_fd)
+            self._claims_fd = -1
         self._stored.close()
 
     # --- results -------------------------------------------------------------------------------
 
     def _take(self, batch: _Batch, answer: BatchRead) -> None:
-        files, window, *_ = batch
-        if window is not None:
-            window.read(answer.plain)
-            if answer.special:
-                self._stage.put_files([window.take(files[at].seq) for at, _ in answer.special])
-            if not len(window):
-                self._read_windows.append(window)
-        elif answer.plain:
+        if answer.plain:
             self._stage.put_digests(answer.plain)
-        self._take_special(files, answer.special)
+        self._take_special(batch.files, answer.special)
         self._add_packs(answer.packs)
         self.read_bytes += answer.read_bytes
         self._progress.advance(read_bytes=answer.read_bytes - answer.told_bytes)
 
-    def _stage_windows(self) -> None:
-        """Stage the windows that are read: nothing waits for that, but for the walk workers do."""
-        if not self._read_windows:
-            return
-        windows, self._read_windows = self._read_windows, []
-        for window in windows:
-            for rows, encoded in window.pieces():
-                self._stage.put_read_files(rows, encoded)
-        if self._on_read is not None:
-            self._on_read(self._windows.read_to())
-
-    def _told(self, read_bytes: int) -> None:
-        """So much of a large file has been read."""
-        self._progress.advance(read_bytes=read_bytes)
+    def _told(self, told: int | Piece) -> None:
+        """So much of a large file has been read; or rows of a survey."""
+        if isinstance(told, Piece):
+            assert self._survey is not None
+            self._survey.put(told)
+        else:
+            self._progress.advance(read_bytes=told)
 
     def _take_special(
         self, files: Sequence[ToRead], special: Sequence[tuple[int, FileRead]]
@@ -381,21 +368,19 @@ def _segments(
         yield place.offset, place.stored, place.raw, place.checksum, index.blocks()
 
 
-def _order(item: ToRead) -> tuple[bytes, bytes, bytes]:
-    stem, dot, extension = item.name.rpartition(b".")
-    return (extension if dot and stem else b"", item.name, item.directory)
+def _order(item: ToRead) -> tuple[tuple[bytes, bytes], bytes]:
+    return likeness(item.name), item.directory
 
 
-def _batches(shares: Sequence[Sequence[ToRead]], window: Window | None) -> Iterator[_Batch]:
-    """Files in storing order, of each worker in turn, cut into what one message carries."""
-    for number, share in enumerate(shares):
-        batch: list[ToRead] = []
-        size = 0
-        for item in share:
-            if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
-                yield _Batch(batch, window, number, size)
-                batch, size = [], 0
-            batch.append(item)
-            size += item.size
-        if batch:
-            yield _Batch(batch, window, number, size)
+def _batches(files: Sequence[ToRead]) -> Iterator[_Batch]:
+    """Files in storing order, cut into what one message carries."""
+    batch: list[ToRead] = []
+    size = 0
+    for item in files:
+        if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield _Batch(batch, size)
+            batch, size = [], 0
+        batch.append(item)
+        size += item.size
+    if batch:
+        yield _Batch(batch, size)

@@ -1,7 +1,7 @@
 """The process that reads, hashes, compresses and writes packs: ``python -P -m snapfs.capture.worker``.
 
-It inherits two descriptors, the root and the repository folder, and asks its parent over the pipe
-which blocks are stored already; it knows no catalog and holds no lock.
+It inherits three descriptors, the root, the repository folder and the table of claims, and asks its
+parent over the pipe what it cannot know; it knows no catalog and holds no lock.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 from snapfs import workers
 from snapfs.blocks.store import BlockSink
+from snapfs.capture.claims import ClaimingSink, Claims
 from snapfs.capture.reader import FileReader
+from snapfs.capture.surveyor import Part, Rest, Setup, Surveyor
 from snapfs.model.toread import ToRead
 from snapfs.storage.files import FileBackend
 
@@ -21,10 +23,15 @@ class Start(NamedTuple):
 
     root_fd: int
     repository_fd: int
+    claims_fd: int
     owner: tuple[int, int] | None
     repository_id: bytes
     stem: str
     asking: bool
+
+
+Message = Start | Setup | Part | Rest | list[tuple[Any, ...]] | None
+"""Start, a survey and its parts, a batch of files, or None to finish the open pack."""
 
 
 def _known(digests: Sequence[bytes]) -> set[bytes]:
@@ -34,20 +41,31 @@ def _known(digests: Sequence[bytes]) -> set[bytes]:
 
 class _Service:
     def __init__(self) -> None:
+        self._root_fd = -1
         self._reader: FileReader | None = None
+        self._surveyor: Surveyor | None = None
 
-    def handle(self, message: Start | list[tuple[Any, ...]] | None) -> object:
-        """Start, a batch of files, or None to finish the open pack."""
+    def handle(self, message: Message) -> object:
         if isinstance(message, Start):
             backend = FileBackend(message.repository_fd, owner=message.owner)
             sink = BlockSink(backend, message.repository_id, message.stem)
+            claiming = ClaimingSink(sink, Claims(message.claims_fd))
             known = _known if message.asking else None
-            self._reader = FileReader(message.root_fd, sink, known, workers.tell)
+            self._root_fd = message.root_fd
+            self._reader = FileReader(message.root_fd, claiming, known, workers.tell)
             return None
         assert self._reader is not None
         if message is None:
             return self._reader.flush()
-        return self._reader.read(list(map(ToRead._make, message)))
+        if isinstance(message, list):
+            return self._reader.read(list(map(ToRead._make, message)))
+        if isinstance(message, Setup):
+            self._surveyor = Surveyor(message, self._root_fd, self._reader)
+            return None
+        assert self._surveyor is not None
+        if isinstance(message, Part):
+            return self._surveyor.survey(message)
+        return self._surveyor.rest()
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import COUNTERS, Catalog
 from snapfs.catalog.rows import SnapshotRow
+from snapfs.catalog.stagerows import FILE_TYPES
 from snapfs.errors import DamageError, RepositoryError
 from snapfs.model.extents import (
     Extent,
@@ -38,8 +39,6 @@ SEGMENT_TYPES = "qqqqqqq"
 BLOCK_TYPES = "qq"
 CONTENT_TYPES = "qbqb"
 STAGE_TYPES = "qnBnqqnnnnnnnnBnnBnnnnnn"
-FILE_TYPES = "qqbqqqqqqqqq"
-"""seq, parent, name, attr, size, mtime, state, ctime, dev, ino; ids are those of the stage."""
 FILE_CONTENT_TYPES = "n"
 PROBLEM_TYPES = "qbqs"
 

@@ -13,76 +13,17 @@ read before it was staged and the journal's row of it is made, 5 it was read, bu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.staged_children import TreeRow, completed
+from snapfs.catalog.stagerows import DirRow, Lost, ReadResult
 from snapfs.model.toread import ToRead
 
 KEPT_ATTR = 1 << 40
 """Local attribute ids from here on are the catalog's own, plus this."""
-
-
-class ScanRow(NamedTuple):
-    """One observed name, in the order of ``STAGE_SCAN``."""
-
-    seq: int
-    above: int | None
-    parent: int | None
-    name: bytes | None
-    inode: int | None
-    names: int
-    nodes: int
-    by_name: int | None
-    by_kind: int | None
-    post: int | None
-    low: int | None
-    high: int | None
-    need: int
-    kind: int
-    attr: int | None
-    size: int
-    mtime_s: int
-    mtime_nsec: int
-    rdev: int
-    target: bytes | None
-    content: int | None
-    state: int
-    ctime_s: int
-    ctime_nsec: int
-    dev: int
-    ino: int
-    nlink: int
-    fingerprint: int | None
-
-
-class Lost(NamedTuple):
-    """A name of the head that the scan did not see, or saw as something else."""
-
-    parent: int
-    name: bytes
-    inode: int
-    kind: int
-    dev: int
-    ino: int
-    done: int = 0
-
-
-class ReadResult(NamedTuple):
-    """What reading a file gave, where more than its digest has to be told (``STAGE_SET_READ_ALL``)."""
-
-    attr: int
-    size: int
-    mtime_s: int
-    mtime_nsec: int
-    digest: bytes | None
-    state: int | None
-    """None: as the walk saw it"""
-    ctime_s: int
-    ctime_nsec: int
-    row: int
 
 
 class Counts(NamedTuple):
@@ -102,24 +43,6 @@ class Counts(NamedTuple):
     last_seq: int
 
 
-class DirRow(NamedTuple):
-    """A staged directory (``STAGE_DIRS``)."""
-
-    seq: int
-    inode: int
-    post: int
-    low: int | None
-    high: int | None
-    fingerprint: int | None
-    known: bytes | None = None
-    """the digest that the head has of it"""
-
-    @property
-    def key(self) -> int:
-        """What children name as their parent."""
-        return self.inode if self.inode > 0 else -self.seq
-
-
 class Stage:
     """The stage of one connection; making it empties the tables."""
 
@@ -136,6 +59,18 @@ class Stage:
         self._bereft = False
         self._has_links: bool | None = None
         catalog.stage_tables()
+
+    # --- numbers -------------------------------------------------------------------------------
+
+    def reserve_attrs(self, amount: int) -> int:
+        """Local ids of attributes for somebody else, so many from the one returned on."""
+        first = self._next_attr
+        self._next_attr += amount
+        return first
+
+    def put_attrs(self, rows: Iterable[tuple[int, tuple[int, int, int, int, bytes]]]) -> None:
+        """Attributes by ids that were reserved."""
+        self._new_attrs += [(number, *key, None, None) for number, key in rows]
 
     # --- filling -------------------------------------------------------------------------------
 
@@ -214,7 +149,7 @@ class Stage:
     def put_read_files(self, rows: list[tuple[Any, ...]], encoded: bytes) -> None:
         """Add files that have been read and are as they were seen, in order (``STAGE_FILE_READ``).
 
-        ``encoded`` are the same as the journal has them: rows of ``commit.FILE_TYPES``.
+        ``encoded`` are the same as the journal has them: rows of ``FILE_TYPES``.
         """
         with self.catalog.scratch() as db:
             self._put_attrs()
@@ -238,6 +173,11 @@ class Stage:
     def problems(self) -> int:
         """How many entries could not be captured whole."""
         return self._problems
+
+    def put_unsound(self, seqs: Sequence[int]) -> None:
+        """These directories are not as their fingerprints tell."""
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_UNSOUND, [(seq,) for seq in seqs])
 
     def put_digests(self, rows: list[tuple[bytes | None, int]]) -> None:
         """Digests of contents by row: ``(digest, seq)``; None for an empty file."""
@@ -389,9 +329,9 @@ class Stage:
                 db.execute(sql.ATTR_POINT, {"kept": KEPT_ATTR})
                 db.execute(sql.RESOLVE_CONTENT)
 
-    def directories(self, *, after: int) -> list[DirRow]:
-        """Staged directories, children before parents, from place ``after`` in that order on."""
-        return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS, {"after": after})))
+    def directories(self) -> list[DirRow]:
+        """Staged directories without a digest, children before parents."""
+        return list(map(DirRow._make, self.catalog.execute(sql.STAGE_DIRS)))
 
     def children(self, directory: DirRow, made: Mapping[int, bytes]) -> Iterator[TreeRow]:
         """Children of a directory of a first snapshot, by name: rows of ``blocks.treedigest`` + seq.

@@ -75,6 +75,7 @@ _scan_columns = (
     "ino",
     "nlink",
     "fingerprint",
+    "tree_digest",
 )
 
 _file_columns = (
@@ -198,6 +199,7 @@ FILL: dict[str, Any] = {
     "STAGE_SET_DIGEST": update(s)
     .where(s.c.seq == p("row"))
     .values(tree_digest=p("new_digest"), fingerprint=p("new_fingerprint")),
+    "STAGE_SET_UNSOUND": update(s).where(s.c.seq == p("row")).values(fingerprint=null()),
     "STAGE_SET_REPLACED": update(s).where(s.c.seq == p("row")).values(need=5),
     "STAGE_SET_VANISHED": update(s).where(s.c.seq == p("row")).values(need=3, kind=null()),
     # A file that vanished before it was read: its inode goes, and its name if the head had it.
@@ -273,7 +275,7 @@ FILL: dict[str, Any] = {
         s.c.seq, s.c.inode, s.c.post, s.c.low, s.c.high, s.c.fingerprint, inode.c.tree_digest
     )
     .select_from(s.outerjoin(inode, inode.c.id == s.c.inode))
-    .where(and_(s.c.kind == DIR, s.c.post > p("after")))
+    .where(and_(s.c.kind == DIR, s.c.tree_digest.is_(None)))
     .order_by(s.c.post),
     "STAGE_TO_READ": select(
         s.c.seq,

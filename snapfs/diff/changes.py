@@ -17,7 +17,8 @@ from snapfs.diff.attributes import differences
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
-from snapfs.tree.state import Inodes, Paths, State, join, leads_back, walk
+from snapfs.model.path import join
+from snapfs.tree.state import Inodes, Paths, State, leads_back, walk
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,12 @@ from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.model.kinds import Kind
+from snapfs.model.path import within
 from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
 from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import StagedState, StoredState, held, within
+from snapfs.tree.state import StagedState, StoredState, held
 
 MAX_ID = (1 << 63) - 1
 

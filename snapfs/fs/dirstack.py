@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from types import TracebackType
 
 from snapfs.fs.handles import DIR_FLAGS
@@ -28,8 +29,12 @@ class _Level:
 class DirStack:
     """The directory a walk stands in, with all its ancestors up to the top. Closes what it holds."""
 
-    def __init__(self, top_fd: int, *, keep_open: int = 64) -> None:
-        """Takes over ``top_fd``. At most ``keep_open`` (>= 2) levels besides it are held open."""
+    def __init__(self, top_fd: int, *, keep_open: int = 64, above: Sequence[bytes] = ()) -> None:
+        """Takes over ``top_fd``. At most ``keep_open`` (>= 2) levels besides it are held open.
+
+        ``above`` are the names that lead to the top from where paths and depths count.
+        """
+        self._above = tuple(above)
         self._levels = [_Level(b"", top_fd)]
         self._keep_open = keep_open
         self._shallowest = 1
@@ -48,17 +53,17 @@ class DirStack:
 
     @property
     def depth(self) -> int:
-        """0 at the top."""
-        return len(self._levels) - 1
+        """0 at the top, if nothing is above it."""
+        return len(self._above) + len(self._levels) - 1
 
     @property
     def parts(self) -> tuple[bytes, ...]:
         """Names from the top to where the walk stands."""
-        return tuple(level.name for level in self._levels[1:])
+        return (*self._above, *[level.name for level in self._levels[1:]])
 
     def path(self) -> bytes:
         """``parts`` with slashes between, ``b""`` at the top."""
-        return b"/".join([level.name for level in self._levels[1:]])
+        return b"/".join([*self._above, *[level.name for level in self._levels[1:]]])
 
     def push(self, name: bytes, fd: int | None = None) -> int:
         """Go down into ``name`` (opened here, or taken over as ``fd``); its descriptor.

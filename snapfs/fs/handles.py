@@ -15,6 +15,8 @@ from snapfs.errors import SnapfsError
 
 DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+QUIET_FLAGS = FILE_FLAGS | os.O_NOATIME
+"""What `open_file` tries first."""
 PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENCODING = sys.getfilesystemencoding()
 _NO_NAMES = frozenset((b"", b".", b".."))
@@ -69,7 +71,7 @@ def open_file(name: bytes, dir_fd: int) -> int:
     from hanging the run (compare ``fstat`` after).
     """
     try:
-        return os.open(name, FILE_FLAGS | os.O_NOATIME, dir_fd=dir_fd)
+        return os.open(name, QUIET_FLAGS, dir_fd=dir_fd)
     except PermissionError:
         return os.open(name, FILE_FLAGS, dir_fd=dir_fd)
 

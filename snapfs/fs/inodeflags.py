@@ -22,13 +22,14 @@ LOCKING = IMMUTABLE | APPEND
 # _IOR('f', 1, long) and _IOW('f', 2, long) on 64-bit Linux; the kernel moves 32 bits all the same.
 _GETFLAGS = 0x80086601
 _SETFLAGS = 0x40086602
+_ROOM = bytes(8)
 _UNSUPPORTED = frozenset((errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL, errno.EPERM))
 
 
 def get_flags(fd: int) -> int:
     """The kept flags of an open file or directory; 0 where the filesystem has none."""
     try:
-        return _raw(fd) & FLAG_MASK
+        return int.from_bytes(fcntl.ioctl(fd, _GETFLAGS, _ROOM), "little") & FLAG_MASK
     except OSError as error:
         if error.errno in _UNSUPPORTED:
             return 0
@@ -47,4 +48,4 @@ def set_flags(fd: int, flags: int) -> None:
 
 
 def _raw(fd: int) -> int:
-    return int.from_bytes(fcntl.ioctl(fd, _GETFLAGS, bytes(8))[:4], "little")
+    return int.from_bytes(fcntl.ioctl(fd, _GETFLAGS, _ROOM), "little")

@@ -35,10 +35,28 @@ class Verdict(NamedTuple):
 _KEPT = Verdict(False, b"", "")
 
 
+Trail = tuple[tuple[bytes, bytes, bytes | None], ...]
+"""Name, path and .snapfsignore text of each directory that rules come down through: what `RuleMatcher.follow`
+makes them again of, in another process.
+"""
+
+
+class Met(NamedTuple):
+    """What a matcher has met on a part of a walk, for that of the whole."""
+
+    found: dict[bytes, bytes]
+    marked: dict[bytes, tuple[bytes, ...]]
+    large: set[bytes]
+    forgot: bool
+    matched: set[int]
+
+
 class DirRules:
     """The rules in force for the entries of one directory."""
 
-    __slots__ = ("_matcher", "_name", "_parent", "_sets", "digest", "large", "only", "only_why")
+    __slots__ = (
+        "_ignore", "_matcher", "_name", "_parent", "_sets", "digest", "large", "only", "only_why",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -53,6 +71,7 @@ class DirRules:
         self._name = name
         # Each with the number of directories from its own down to this one.
         self._sets = sets
+        self._ignore: tuple[bytes, bytes | None] = (b"", None)
         self.only: frozenset[bytes] | None = None
         self.only_why = ""
         self.large: frozenset[bytes] = frozenset()
@@ -132,13 +151,24 @@ class DirRules:
         sets = tuple((patterns, levels + 1) for patterns, levels in self._sets)
         return DirRules(self._matcher, self, name, sets, self.digest)
 
-    def add(self, patterns: PatternSet, text: bytes) -> DirRules:
-        """With the patterns of a .snapfsignore file of this very directory."""
+    def trail(self) -> Trail:
+        """Where these rules come from."""
+        found: list[tuple[bytes, bytes, bytes | None]] = []
+        here: DirRules | None = self
+        while here is not None:
+            found.append((here._name, *here._ignore))
+            here = here._parent
+        return tuple(reversed(found))
+
+    def add(self, patterns: PatternSet, path: bytes, text: bytes) -> DirRules:
+        """With the patterns of a .snapfsignore file of this very directory, whose path is ``path``."""
         # Those given for the run stay in front.
         fixed = self._sets[:1] if self._matcher.has_run_patterns else ()
         sets = (*fixed, (patterns, 0), *self._sets[len(fixed) :])
         digest = hashlib.blake2b(self.digest + text, digest_size=16).digest()
-        return DirRules(self._matcher, self._parent, self._name, sets, digest)
+        here = DirRules(self._matcher, self._parent, self._name, sets, digest)
+        here._ignore = path, text
+        return here
 
 
 class RuleMatcher:
@@ -176,8 +206,7 @@ class RuleMatcher:
         """
         here: DirRules | None = None
         if self.has_run_patterns or self.rules.larger_than is not None:
-            sets = ((self._run_patterns, 0),) if self.has_run_patterns else ()
-            here = DirRules(self, None, b"", sets, self.rules.digest())
+            here = self._uppermost(b"")
         return self._look_into(here, b"", b"", dir_fd, names)
 
     def enter(
@@ -191,6 +220,40 @@ class RuleMatcher:
         """Rules for the entries of the subdirectory ``name``, whose path from the root is ``path``."""
         here = None if parent is None else parent.derive(name)
         return self._look_into(here, name, path, dir_fd, names)
+
+    def follow(self, trail: Trail) -> DirRules | None:
+        """The rules of a directory that another matcher of the same rules has looked into."""
+        here: DirRules | None = None
+        for name, path, text in trail:
+            here = self._uppermost(name) if here is None else here.derive(name)
+            if text is not None:
+                here = here.add(self._patterns_of(path, text), path, text)
+        return here
+
+    def met(self) -> Met:
+        """What has been met so far."""
+        return Met(
+            self._found, self._marked, self._large, self.forgot, set(self._run_patterns.matched)
+        )
+
+    def absorb(self, met: Met) -> None:
+        """Another matcher of the same rules has met this elsewhere."""
+        self._found.update(met.found)
+        self._marked.update(met.marked)
+        for path in sorted(met.large):
+            self.see_large(path)
+        self.forgot = self.forgot or met.forgot
+        self._run_patterns.matched.update(met.matched)
+
+    def report(self, path: bytes, error: OSError) -> None:
+        """A file with rules could not be read."""
+        if self._problem is not None:
+            self._problem(path, error)
+
+    def _uppermost(self, name: bytes) -> DirRules:
+        """Where rules begin: at the top, or in the first directory that has a file of them."""
+        sets = ((self._run_patterns, 0),) if self.has_run_patterns else ()
+        return DirRules(self, None, name, sets, self.rules.digest())
 
     def unused(self) -> tuple[RuleLine, ...]:
         """Patterns given for the run that have matched nothing so far."""
@@ -229,8 +292,8 @@ class RuleMatcher:
         if text is not None:
             self._found[path] = text
             if here is None:
-                here = DirRules(self, None, name, (), self.rules.digest())
-            here = here.add(self._patterns_of(path, text), text)
+                here = self._uppermost(name)
+            here = here.add(self._patterns_of(path, text), path, text)
         if self._markers:
             present = [marker for marker in self._markers if marker in names]
             if CACHE_TAG in present and CACHE_TAG not in self.rules.if_present:
@@ -239,7 +302,7 @@ class RuleMatcher:
             if present:
                 self._marked[path] = tuple(present)
                 if here is None:
-                    here = DirRules(self, None, name, (), self.rules.digest())
+                    here = self._uppermost(name)
                 here.only = frozenset(present)
                 cache = present == [CACHE_TAG] and self.rules.caches
                 here.only_why = "--exclude-caches" if cache else "--exclude-if-present"
@@ -257,8 +320,7 @@ class RuleMatcher:
         try:
             return _read_regular(dir_fd, IGNORE_FILE, _MAX_IGNORE_BYTES)
         except OSError as error:
-            if self._problem is not None:
-                self._problem(path + b"/" + IGNORE_FILE if path else IGNORE_FILE, error)
+            self.report(path + b"/" + IGNORE_FILE if path else IGNORE_FILE, error)
             return None
 
     def _patterns_of(self, path: bytes, text: bytes) -> PatternSet:

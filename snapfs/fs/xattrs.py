@@ -44,6 +44,16 @@ def read_xattrs(where: int | bytes, *, held: bool = False) -> bytes:
     return pack_xattrs(found)
 
 
+def has_xattrs(fd: int) -> bool:
+    """Whether an open file has any at all, kept or not."""
+    try:
+        return bool(os.listxattr(fd))
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+
+
 def drop_xattr(where: int | bytes, name: bytes) -> None:
     """Remove an attribute of an open file or a held inode; it is no error if it is not there."""
     try:

@@ -9,8 +9,8 @@ from collections.abc import Container
 from snapfs.fs.handles import open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import Rules
+from snapfs.model.path import join
 from snapfs.restore.selection import Filter
-from snapfs.tree.state import join
 
 
 class Protection:

@@ -16,13 +16,14 @@ from snapfs.errors import NotFoundError, SnapfsError
 from snapfs.fs.rules import Rules
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
+from snapfs.model.path import within
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
 from snapfs.restore.selection import Filter
-from snapfs.tree.state import Inodes, Paths, StagedState, held, within
+from snapfs.tree.state import Inodes, Paths, StagedState, held
 
 TAG = "safety"
 CHANGED = "changed while read"

@@ -20,9 +20,10 @@ from snapfs.fs.rules import RuleLine, Rules
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
+from snapfs.model.path import join, within
 from snapfs.model.quote import quote
 from snapfs.model.xattrs import unpack_xattrs
-from snapfs.tree.state import join, walk, within
+from snapfs.tree.state import walk
 
 HELD = 2048
 """Entries of one directory that are held at once."""

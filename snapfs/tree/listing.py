@@ -18,10 +18,11 @@ from snapfs.fs.rules import Rules
 from snapfs.fs.xattrs import read_xattrs
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import KIND_OF_FORMAT, Kind
+from snapfs.model.path import join, within
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.repository.opened import Repository
-from snapfs.tree.state import Paths, StoredState, join, walk, within
+from snapfs.tree.state import Paths, StoredState, walk
 
 _MOST_LINKED = 20_000
 """Files with several names whose paths are worked out, which takes a second."""

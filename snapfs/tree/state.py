@@ -16,6 +16,7 @@ from snapfs.catalog.view import Name
 from snapfs.errors import DamageError
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
+from snapfs.model.path import join
 from snapfs.model.quote import quote
 
 
@@ -151,16 +152,6 @@ class Paths:
             if path is not None:
                 found.append((name, path))
         return found
-
-
-def join(above: bytes, name: bytes) -> bytes:
-    """A path from the root."""
-    return above + b"/" + name if above else name
-
-
-def within(path: bytes, top: bytes) -> bool:
-    """Whether a path from the root is ``top`` or below it; all are below ``b""``."""
-    return not top or path == top or path.startswith(top + b"/")
 
 
 class Inodes:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from snapfs.capture.reader import FileRead, FileReader, NullSink, Outcome
+from snapfs.capture.held import NullSink
+from snapfs.capture.reader import FileRead, FileReader, Outcome
 from snapfs.model.toread import ToRead
 from tests.harness.inprocess import InProcess
 

@@ -8,7 +8,8 @@ import subprocess
 from pathlib import Path
 
 from snapfs.blocks.chunker import WHOLE_MAX
-from snapfs.capture.reader import FileReader, NullSink
+from snapfs.capture.held import NullSink
+from snapfs.capture.reader import FileReader
 from snapfs.create import CreateOptions, create
 from snapfs.model.snapshot import NewRoot
 from snapfs.model.toread import ToRead

@@ -6,11 +6,13 @@ import random
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.harness.history import History
-from tests.harness.program import Argument
+from tests.harness.inprocess import InProcess
+from tests.harness.program import Argument, Program
 from tests.harness.trees import assert_same, survey
 
 MOMENTS = 14
@@ -87,3 +89,27 @@ def test_case_50_restore_is_killed_at_random(past: History) -> None:
         past.snapfs.restore_in_place("s2", "--delete", cwd=past.tree)
         assert_same(past.states["s2"], survey(past.tree))
     past.check("s0", "s1", "s2")
+
+
+def test_case_50_a_first_create_with_walking_workers_is_killed_at_random(
+    snapfs: Program, workspace: Path
+) -> None:
+    """A tree of more entries than one walk is worth; whatever a killed run left is no hindrance."""
+    rng = random.Random(4)
+    tree = workspace / "tree"
+    for folder in range(60):
+        (tree / f"d{folder}" / "deeper").mkdir(parents=True)
+        for number in range(50):
+            (tree / f"d{folder}" / f"f{number}").write_bytes(b"%d %d" % (folder, number) * 50)
+            (tree / f"d{folder}" / "deeper" / f"g{number}").write_bytes(rng.randbytes(300))
+        (tree / f"d{folder}" / "large").write_bytes(rng.randbytes(400_000))
+    past = History(snapfs, tree, workspace)
+    past.states["s"] = survey(tree)
+    begin = time.monotonic()
+    InProcess(workspace / "measured")("create", tree)
+    whole_s = time.monotonic() - begin + 0.2
+    for _ in range(MOMENTS):
+        kill_after(past, rng.uniform(0.1, 1.0) * whole_s, "create", tree, "--name", "s")
+    past.snapfs("create", tree, "--name", "s", cwd=tree, ok=(0, 2))
+    past.check("s")
+    past.check_no_leftovers()

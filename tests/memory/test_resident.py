@@ -12,6 +12,7 @@ import pytest
 
 from tests.harness.filesystems import mounted
 from tests.harness.program import Argument, Program
+from tests.harness.require import need_root
 
 MIB = 1 << 20
 LIMIT = 300 * MIB
@@ -91,6 +92,18 @@ def test_growth_with_the_number_of_files(snapfs: Program, workspace: Path) -> No
     for what, (few, many) in peaks.items():
         # Up to here two caches of 40 MiB and a window of files still fill: no line to a million.
         assert many < LIMIT // 2 + few, (what, few >> 20, many >> 20)
+
+
+@pytest.mark.timeout(600)
+def test_a_directory_of_many_middling_files(snapfs: Program, workspace: Path) -> None:
+    """Each is read as a whole, and held until it is stored beside its like."""
+    need_root()
+    with mounted("tmpfs", workspace / "t") as place:
+        tree = place / "tree"
+        tree.mkdir()
+        for number in range(4200):
+            (tree / f"f{number}").write_bytes(os.urandom(64) * (number % 4 * 1000))
+        assert peak_resident(snapfs, "create", tree, "--name", "s0") < LIMIT * 2 // 3
 
 
 @pytest.mark.timeout(600)

@@ -1,0 +1,123 @@
+"""A first snapshot, seen from where its rows come together: workers walk (`capture.surveyor`), here is
+decided who goes where, and what they tell is staged.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+
+from snapfs.capture.seen import ScanOptions, ScanTotals
+from snapfs.capture.surveyor import Numbers, Part, Piece, Setup, Surveyed
+from snapfs.capture.trouble import put_problem
+from snapfs.catalog.stage import Stage
+from snapfs.fs.handles import open_dir
+from snapfs.fs.matching import RuleMatcher
+from snapfs.progress import Progress
+
+SURVEYED_ENTRIES = 4000
+"""From here on workers walk: starting two of them takes 0.13 s of both processors."""
+ENTRIES_AT_ONCE = 1000
+PIECE_ROWS = 8192
+NAMES_AT_ONCE = 64
+"""Directories that are given out together, and may come back together."""
+_ROOT_SEQ = 1
+
+
+def is_large(root_fd: int) -> bool:
+    """Whether a tree has more than `SURVEYED_ENTRIES`. A hint: looks at names alone, and at no more of them."""
+    seen = 0
+    todo = [b"."]
+    while todo and seen <= SURVEYED_ENTRIES:
+        above = todo.pop()
+        try:
+            fd = open_dir(above, root_fd)
+        except OSError:
+            continue
+        try:
+            with os.scandir(fd) as entries:
+                for entry in islice(entries, SURVEYED_ENTRIES + 1):
+                    seen += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(above + b"/" + os.fsencode(entry.name))
+        except OSError:
+            continue
+        finally:
+            os.close(fd)
+    return seen > SURVEYED_ENTRIES
+
+
+class Survey:
+    """The walk of one root by workers."""
+
+    def __init__(
+        self,
+        stage: Stage,
+        root_fd: int,
+        matcher: RuleMatcher,
+        options: ScanOptions,
+        now_ns: int,
+        *,
+        progress: Progress,
+    ) -> None:
+        """As for a `Scanner`; ``options`` must not spare anything, nor ``root_fd`` be closed."""
+        self._stage = stage
+        self._matcher = matcher
+        self._progress = progress
+        device = os.fstat(root_fd).st_dev
+        self.setup = Setup(matcher.rules, options, now_ns, device, ENTRIES_AT_ONCE, PIECE_ROWS)
+        self.totals = ScanTotals(next_seq=_ROOT_SEQ + 1, root_dev=device, old_root_dev=device)
+        self._left = [(Part((), _ROOT_SEQ, (), None, []), 0)]
+        self._unsound: list[int] = []
+
+    def next(self) -> Part | None:
+        """Where somebody is to go; None if nowhere as far as is known."""
+        if not self._left:
+            return None
+        part, at = self._left.pop()
+        if part.names is None:
+            return part
+        to = at + NAMES_AT_ONCE
+        if to < len(part.names):
+            self._left.append((part, to))
+        return part._replace(names=part.names[at:to], seqs=part.seqs[at:to])
+
+    def numbers(self, wanted: Numbers) -> int:
+        """The first of so many numbers that nobody else has."""
+        if wanted.attrs:
+            return self._stage.reserve_attrs(wanted.attrs)
+        first = self.totals.next_seq
+        self.totals.next_seq += wanted.rows
+        return first
+
+    def take(self, answer: Surveyed) -> None:
+        """What came of a part."""
+        counted = answer.counted
+        self.totals.add_all(counted)
+        self._left += [(part, 0) for part in answer.left]
+        self._progress.advance(entries=counted.entries, read_bytes=answer.read_bytes)
+        for path, number in answer.rule_problems:
+            self._matcher.report(path, OSError(number, os.strerror(number)))
+        if answer.met is not None:
+            self._matcher.absorb(answer.met)
+
+    def put(self, piece: Piece) -> None:
+        """Stage what a worker tells."""
+        stage = self._stage
+        stage.put_attrs(piece.attrs)
+        if piece.paths:
+            stage.put_paths(piece.paths)
+        if piece.rows:
+            stage.put_rows(piece.rows)
+        if piece.read:
+            stage.put_read_files(piece.read, piece.encoded)
+        if piece.files:
+            stage.put_files(piece.files)
+        # The rows of these may still be on their way.
+        self._unsound += piece.unsound
+        for problem in piece.problems:
+            put_problem(stage, self._progress, *problem)
+
+    def finish(self) -> None:
+        """Everything is told."""
+        self._stage.put_unsound(self._unsound)
