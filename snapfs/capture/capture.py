@@ -67,13 +67,14 @@ def capture(
         digests = TreeDigests(stage, root.inode_id)
         intake = Intake(catalog, stage, reading_fd, store, stem, progress=progress)
         try:
-            progress.phase("scanning")
             if stage.first and store.workers and options.spare is None and is_large(root_fd):
                 os.close(root_fd)
+                progress.phase("scanning and storing")
                 survey = Survey(stage, reading_fd, matcher, options, now_ns, progress=progress)
                 intake.survey(survey)
                 totals = survey.totals
             else:
+                progress.phase("scanning")
                 scanner = Scanner(
                     catalog, stage, root_fd, matcher, options, now_ns, progress=progress
                 )

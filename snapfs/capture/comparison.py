@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from stat import S_IMODE
 from typing import Any
 
@@ -24,9 +25,9 @@ class Comparison:
     """The comparison of one run."""
 
     def __init__(self, options: ScanOptions, now_ns: int) -> None:
-        """``now_ns`` is the time of the scan."""
+        """``now_ns`` is the time now."""
         self._options = options
-        self._now_ns = now_ns
+        self._ahead_ns = now_ns - time.monotonic_ns()
         self.by_stat = not (options.relaxed or options.checksum)
         """whether every stat field counts, and nothing else"""
 
@@ -81,11 +82,16 @@ class Comparison:
             and (known.kind not in DEVICES or known.rdev == signed(st.st_rdev))
         )
 
+    def now_ns(self) -> int:
+        """The time by now: a long scan looks at what has changed since it began."""
+        return time.monotonic_ns() + self._ahead_ns
+
     def racy(self, kind: int, st: os.stat_result) -> bool:
         """Whether the entry may change once more without its stat telling."""
-        if -RACY_CTIME_NS < self._now_ns - st.st_ctime_ns < RACY_CTIME_NS:
+        now_ns = self.now_ns()
+        if -RACY_CTIME_NS < now_ns - st.st_ctime_ns < RACY_CTIME_NS:
             return True
-        return kind == FILE and abs(self._now_ns - st.st_mtime_ns) < RACY_MTIME_NS
+        return kind == FILE and abs(now_ns - st.st_mtime_ns) < RACY_MTIME_NS
 
     def keeps_bytes(self, known: Known, st: os.stat_result) -> bool:
         """Whether the stat says that neither bytes nor attributes can have changed."""

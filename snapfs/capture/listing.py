@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from stat import S_IFMT
 
 from snapfs.fs.matching import DirRules
 from snapfs.fs.temporary import is_temporary
+from snapfs.model.kinds import Kind
 
 TEMPORARY_START = b".snapfs-tmp-"
 
@@ -53,6 +55,26 @@ def entries(
             skipped()
             continue
         yield name, st
+
+
+def kinds(fd: int, names: Collection[bytes]) -> dict[bytes, tuple[int, int]]:
+    """Kind and inode number of names that can be listed and not examined, as far as the list tells."""
+    found: dict[bytes, tuple[int, int]] = {}
+    with suppress(OSError), os.scandir(fd) as listed:
+        for entry in listed:
+            name = os.fsencode(entry.name)
+            if name in names:
+                found[name] = int(_kind(entry)), entry.inode()
+    return found
+
+
+def _kind(entry: os.DirEntry[str]) -> Kind:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return Kind.DIR
+    except OSError:  # the list does not tell: it would have to be examined
+        return Kind.FILE
+    return Kind.SYMLINK if entry.is_symlink() else Kind.FILE
 
 
 def is_plain(names: Sequence[bytes]) -> bool:

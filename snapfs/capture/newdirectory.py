@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any
 
+from snapfs.capture.comparison import Comparison
 from snapfs.capture.seen import (
     OK,
     RACY,
@@ -14,7 +15,6 @@ from snapfs.capture.seen import (
     RACY_MTIME_NS,
     SECOND,
     Frame,
-    ScanOptions,
     signed,
 )
 from snapfs.capture.staging import FLUSH_ROWS, Rows, Staging
@@ -38,8 +38,8 @@ class NewDirectories:
         self,
         rows: Rows,
         staging: Staging,
-        options: ScanOptions,
-        now_ns: int,
+        comparison: Comparison,
+        relaxed: bool,
         progress: Progress,
         on_files: OnFiles | None = None,
     ) -> None:
@@ -47,8 +47,8 @@ class NewDirectories:
         self._on_files = on_files
         self._staging = staging
         self._totals = staging.totals
-        self._relaxed = options.relaxed
-        self._now_ns = now_ns
+        self._comparison = comparison
+        self._relaxed = relaxed
         self._progress = progress
 
     def stage(
@@ -63,7 +63,7 @@ class NewDirectories:
         Regular files, by far the most frequent, are staged right here: a call more for each of a
         million files is a second more.
         """
-        totals, now_ns = self._totals, self._now_ns
+        totals, now_ns = self._totals, self._comparison.now_ns()
         mark = Fingerprint(rules_digest)
         marked: list[bytes] = []
         fields: list[int] = []
@@ -114,8 +114,12 @@ class NewDirectories:
             if len(staged) >= FLUSH_ROWS:
                 self._put(frame, stack, staged)
                 staged = []
+                now_ns = self._comparison.now_ns()
         mark.add_slice(marked, fields)
         self._put(frame, stack, staged)
+        if frame.unseen is not None:
+            sound = False
+            seq = self._staging.unseen(frame, stack, frame.unseen, seq)
         totals.next_seq = seq
         totals.entries += seq - low
         frame.low, frame.high = low, seq - 1

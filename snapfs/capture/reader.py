@@ -30,6 +30,8 @@ BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.
 SECOND = 1_000_000_000
 WINDOW_BYTES = 4 * 1024 * 1024
 TRIES = 3
+MOVED = "was moved or removed while it was read"
+"""Of a directory that is not where it was."""
 PATH_LIMIT = 4000
 """Longer paths are opened component by component (PATH_MAX is 4096)."""
 
@@ -131,7 +133,8 @@ class FileReader:
                 special.append((number, result))
                 continue
             result = self._one(item)
-            read_bytes += result.size
+            if result.outcome in (Outcome.READ, Outcome.CHANGED):
+                read_bytes += result.size
             if result.outcome == Outcome.READ and not (
                 result.extents or result.flags or result.xattr or result.fresh
             ):
@@ -229,11 +232,19 @@ class FileReader:
             item.ctime_s * SECOND + item.ctime_nsec,
         )
         try:
-            fd = self._open_unfollowed(item)
+            above = open_below(self._root_fd, item.directory.split(b"/") if item.directory else ())
+        except OSError as error:
+            if error.errno in _GONE:
+                return _failure(item, Outcome.VANISHED, None)._replace(what=MOVED)
+            return _failure(item, Outcome.FAILED, error)
+        try:
+            fd = open_file(item.name, above)
         except OSError as error:
             if error.errno in _GONE:
                 return _failure(item, Outcome.VANISHED, error)
             return _failure(item, Outcome.FAILED, error)
+        finally:
+            os.close(above)
         try:
             st = os.fstat(fd)
             if not stat.S_ISREG(st.st_mode):
@@ -279,16 +290,6 @@ class FileReader:
             return _failure(item, Outcome.FAILED, error)
         finally:
             os.close(fd)
-
-    def _open_unfollowed(self, item: ToRead) -> int:
-        """Open component by component, through no symlink at all."""
-        if not item.directory:
-            return open_file(item.name, self._root_fd)
-        directory = open_below(self._root_fd, item.directory.split(b"/"))
-        try:
-            return open_file(item.name, directory)
-        finally:
-            os.close(directory)
 
     def _content(
         self, fd: int, size: int, before: os.stat_result | None

@@ -124,7 +124,7 @@ class Scanner(Walk):
             if seen is None:
                 seen = self._survey(frame, fd, names)
             frame.fingerprint = seen.value
-            if stored is not None and stored == seen.value:
+            if stored is not None and stored == seen.value and frame.unseen is None:
                 self._confirmed(frame, seen)
                 return
             stats = seen.stats
@@ -180,8 +180,7 @@ class Scanner(Walk):
             count += 1
             self.totals.count(st)
             while old is not None and old[0] < name:
-                self._staging.lose(parent, Known(*old))
-                frame.dirty = True
+                self._missed(frame, Known(*old))
                 old = next(rows, None)
             known = None
             if old is not None and old[0] == name:
@@ -211,15 +210,30 @@ class Scanner(Walk):
                 state = self._staging.leaf(frame, self._stack, name, st, seq, None, known)
             sound = sound and state == OK
         while old is not None:
-            self._staging.lose(parent, Known(*old))
-            frame.dirty = True
+            self._missed(frame, Known(*old))
             old = next(rows, None)
+        if frame.unseen is not None:
+            sound = False
+            frame.dirty = True
+            new = frame.unseen
+            self.totals.next_seq = self._staging.unseen(
+                frame, self._stack, new, self.totals.next_seq
+            )
         frame.low, frame.high = low, self.totals.next_seq - 1
         if not sound:
             frame.fingerprint = None
         frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
+
+    def _missed(self, frame: Frame, known: Known) -> None:
+        """A name of the head was not seen: it is gone, or it is there and cannot be examined."""
+        frame.dirty = True
+        if frame.unseen is None or known.name not in frame.unseen:
+            self._staging.lose(frame.key, known)
+            return
+        frame.unseen.discard(known.name)
+        self._staging.keep(frame, self._stack, known)
 
     def _check_own(self, frame: Frame) -> None:
         """Whether the attributes of a known directory itself have changed."""

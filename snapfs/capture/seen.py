@@ -132,7 +132,7 @@ class Frame:
     __slots__ = (
         "above_rules", "by_kind", "by_name", "closed", "confirmed", "dirty", "fingerprint", "has_path",
         "high", "inode", "known", "low", "name", "parent", "parts", "refresh", "rules", "seq", "st",
-        "state", "stored", "todo",
+        "state", "stored", "todo", "unseen",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -158,6 +158,7 @@ class Frame:
         self.high: int | None = None
         self.parts: TreeParts | None = None  # what its digest is made of, if that is made at once
         self.todo: Iterator[tuple[Any, ...]] = iter(())
+        self.unseen: set[bytes] | None = None  # names that were listed and cannot be examined
 
     @property
     def key(self) -> int:

@@ -8,6 +8,7 @@ from stat import S_IMODE
 from typing import Any, Protocol
 
 from snapfs.capture.comparison import Comparison
+from snapfs.capture.listing import kinds
 from snapfs.capture.seen import (
     DEVICES,
     DIR,
@@ -33,6 +34,7 @@ from snapfs.model.path import join
 from snapfs.progress import Progress
 
 FLUSH_ROWS = 2048
+_FLUSH_PATH_BYTES = 4 * 1024 * 1024
 
 _DEPTH_BITS = 40
 """Below the depth in a directory's place: its own number."""
@@ -70,6 +72,7 @@ class Staging:
         self._rows: list[tuple[Any, ...]] = []
         self._lost: list[Lost] = []
         self._paths: list[tuple[int, bytes]] = []
+        self._path_bytes = 0
 
     def leaf(
         self,
@@ -197,6 +200,61 @@ class Staging:
         if len(self._rows) >= FLUSH_ROWS:
             self.flush()
 
+    def unseen(self, frame: Frame, stack: DirStack, names: set[bytes], seq: int) -> int:
+        """Stage names that the head does not have and that cannot be examined: of these it is known only
+        that they are there. ``seq`` is the first one's row; returns the next.
+        """
+        found = kinds(stack.fd, names)
+        attr = self._stage.attr(0, 0, 0, 0, b"")
+        if frame.parts is not None:
+            frame.parts.lose()
+        for name, (kind, ino) in sorted(found.items()):
+            self._put_unread(
+                frame, stack, name, seq, -seq if self._stage.first else None, kind, attr,
+                dev=signed(frame.st.st_dev), ino=signed(ino),
+            )  # fmt: skip
+            seq += 1
+        return seq
+
+    def keep(self, frame: Frame, stack: DirStack, known: Known) -> None:
+        """Stage a name of the head that is there and cannot be examined: it stays what it was."""
+        if known.nlink > 1 and known.kind != DIR:
+            return  # its other names tell what became of it
+        self._put_unread(
+            frame, stack, known.name, self.take(), known.inode, known.kind, None,
+            size=known.size, mtime=(known.mtime_s, known.mtime_nsec), rdev=known.rdev,
+            ctime=(known.ctime_s, known.ctime_nsec), dev=known.dev, ino=known.ino,
+        )  # fmt: skip
+
+    def _put_unread(
+        self,
+        frame: Frame,
+        stack: DirStack,
+        name: bytes,
+        seq: int,
+        inode: int | None,
+        kind: int,
+        attr: int | None,
+        *,
+        size: int = 0,
+        mtime: tuple[int, int] = (0, 0),
+        ctime: tuple[int, int] = (0, 0),
+        rdev: int = 0,
+        dev: int,
+        ino: int,
+    ) -> None:
+        known = inode if attr is None else None
+        post = seq - (stack.depth + 1 << _DEPTH_BITS) if kind == DIR else None
+        target = b"" if kind == SYMLINK else None
+        self._rows.append((
+            seq, None if kind == DIR else frame.key, frame.key, name, inode,
+            0 if attr is None else 1, 1, known, kind if attr is None else None,
+            post, None, None, 0, kind, attr, size, *mtime, rdev, target, None, UNREAD, None,
+            *ctime, dev, ino, 1, None,
+        ))  # fmt: skip
+        if len(self._rows) >= FLUSH_ROWS:
+            self.flush()
+
     def put_files(self, files: list[StagedFile], frame: Frame, stack: DirStack) -> None:
         """Stage new files of the directory that the walk stands in."""
         self._path(frame, stack)
@@ -208,7 +266,11 @@ class Staging:
         """Keep where a directory is whose files are to be read."""
         if not frame.has_path:
             frame.has_path = True
-            self._paths.append((frame.key, stack.path()))
+            path = stack.path()
+            self._paths.append((frame.key, path))
+            self._path_bytes += len(path)
+            if self._path_bytes >= _FLUSH_PATH_BYTES:
+                self.flush()
 
     def lose(self, parent: int, known: Known) -> None:
         """A name of the head is not there, or is something else."""
@@ -221,7 +283,7 @@ class Staging:
 
     def flush(self) -> None:
         """Put what is buffered into the stage."""
-        paths, self._paths = self._paths, []
+        paths, self._paths, self._path_bytes = self._paths, [], 0
         if paths:
             self._stage.put_paths(paths)
         if self._rows:

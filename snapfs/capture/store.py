@@ -18,6 +18,7 @@ from snapfs.blocks.store import BlockSink
 from snapfs.capture.claims import make_table
 from snapfs.capture.held import NullSink, Sink, likeness
 from snapfs.capture.reader import (
+    MOVED,
     BatchRead,
     FileRead,
     FileReader,
@@ -31,7 +32,9 @@ from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.stage import Stage
 from snapfs.catalog.stagerows import ReadResult
+from snapfs.fs.handles import missing_part
 from snapfs.model.kinds import State
+from snapfs.model.path import join, within
 from snapfs.model.toread import ToRead
 from snapfs.progress import Progress
 from snapfs.storage.files import FileBackend
@@ -86,7 +89,7 @@ class _Batch(NamedTuple):
 
     files: list[ToRead]
     size: int
-    """their bytes"""
+    """their bytes, and those of their paths"""
 
 
 _NOTHING = _Batch([], 0)
@@ -119,6 +122,7 @@ class Intake:
         self._survey: Survey | None = None
         self._queue: deque[_Batch] = deque()
         self._in_hand: dict[int, deque[_Batch]] = {}
+        self._moved: list[bytes] = []
         self.read_bytes = 0
         self._pack_number = 0
         self._segment_number = 0
@@ -305,6 +309,8 @@ class Intake:
             item = files[number]
             if result.outcome == Outcome.VANISHED:
                 vanished.append(item.seq)
+                if result.what == MOVED:
+                    self._see_moved(item.directory)
                 continue
             if result.extents is not None and result.digest is not None:
                 contents[result.digest] = (result.digest, result.size, result.extents)
@@ -320,6 +326,14 @@ class Intake:
         if vanished:
             self._stage.drop_vanished(vanished)
 
+    def _see_moved(self, directory: bytes) -> None:
+        """A file that vanishes is no trouble; of all in a directory nobody knows whether they did."""
+        if any(within(directory, path) for path in self._moved):
+            return
+        path = missing_part(self._root_fd, directory)
+        self._moved.append(path)
+        self._problem(path, 0, MOVED)
+
     def _full(self, item: ToRead, result: FileRead) -> ReadResult:
         size, mtime_ns, ctime_ns = result.fresh or (
             result.size,
@@ -327,7 +341,7 @@ class Intake:
             item.ctime_s * SECOND + item.ctime_nsec,
         )
         state: int | None = None
-        path = item.directory + b"/" + item.name if item.directory else item.name
+        path = join(item.directory, item.name)
         if result.outcome == Outcome.FAILED:
             state = int(State.UNREAD)
             self._problem(path, result.errno, result.what)
@@ -377,10 +391,12 @@ def _batches(files: Sequence[ToRead]) -> Iterator[_Batch]:
     batch: list[ToRead] = []
     size = 0
     for item in files:
-        if batch and (size + item.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+        # The message has the path of each: in a deep nest that is more than its bytes.
+        weight = item.size + len(item.directory)
+        if batch and (size + weight > BATCH_BYTES or len(batch) >= BATCH_FILES):
             yield _Batch(batch, size)
             batch, size = [], 0
         batch.append(item)
-        size += item.size
+        size += weight
     if batch:
         yield _Batch(batch, size)

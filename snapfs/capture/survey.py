@@ -5,10 +5,11 @@ decided who goes where, and what they tell is staged.
 from __future__ import annotations
 
 import os
+import time
 from itertools import islice
 
 from snapfs.capture.seen import ScanOptions, ScanTotals
-from snapfs.capture.surveyor import Numbers, Part, Piece, Setup, Surveyed
+from snapfs.capture.surveyor import ROOT_SEQ, Level, Numbers, Part, Piece, Setup, Surveyed
 from snapfs.capture.trouble import put_problem
 from snapfs.catalog.stage import Stage
 from snapfs.fs.handles import open_dir
@@ -21,7 +22,6 @@ ENTRIES_AT_ONCE = 1000
 PIECE_ROWS = 8192
 NAMES_AT_ONCE = 64
 """Directories that are given out together, and may come back together."""
-_ROOT_SEQ = 1
 
 
 def is_large(root_fd: int) -> bool:
@@ -65,22 +65,38 @@ class Survey:
         self._matcher = matcher
         self._progress = progress
         device = os.fstat(root_fd).st_dev
-        self.setup = Setup(matcher.rules, options, now_ns, device, ENTRIES_AT_ONCE, PIECE_ROWS)
-        self.totals = ScanTotals(next_seq=_ROOT_SEQ + 1, root_dev=device, old_root_dev=device)
-        self._left = [(Part((), _ROOT_SEQ, (), None, []), 0)]
+        ahead_ns = now_ns - time.monotonic_ns()
+        self.setup = Setup(matcher.rules, options, ahead_ns, device, ENTRIES_AT_ONCE, PIECE_ROWS)
+        self.totals = ScanTotals(next_seq=ROOT_SEQ + 1, root_dev=device, old_root_dev=device)
+        self._left = [Part((), (), [])]
         self._unsound: list[int] = []
+        self._unread: list[int] = []
 
     def next(self) -> Part | None:
         """Where somebody is to go; None if nowhere as far as is known."""
         if not self._left:
             return None
-        part, at = self._left.pop()
-        if part.names is None:
-            return part
-        to = at + NAMES_AT_ONCE
-        if to < len(part.names):
-            self._left.append((part, to))
-        return part._replace(names=part.names[at:to], seqs=part.seqs[at:to])
+        part = self._left.pop()
+        some: list[Level] = []
+        room = NAMES_AT_ONCE
+        while part.levels and room:
+            level = part.levels.pop()
+            if len(level.names) > room:
+                part.levels.append(level)
+                names, seqs = level.names[-room:], level.seqs[-room:]
+                del level.names[-room:], level.seqs[-room:]
+                level = level._replace(names=names, seqs=seqs)
+            room -= len(level.names)
+            some.append(level)
+        if not part.levels:
+            return part._replace(levels=some[::-1])
+        kept = len(part.parts) - part.levels[-1].depth
+        if kept:
+            above = part._replace(parts=part.parts[:-kept], trail=part.trail[:-kept])
+            self._left.append(above)
+        else:
+            self._left.append(part)
+        return part._replace(levels=some[::-1])
 
     def numbers(self, wanted: Numbers) -> int:
         """The first of so many numbers that nobody else has."""
@@ -94,7 +110,8 @@ class Survey:
         """What came of a part."""
         counted = answer.counted
         self.totals.add_all(counted)
-        self._left += [(part, 0) for part in answer.left]
+        if answer.left is not None:
+            self._left.append(answer.left)
         self._progress.advance(entries=counted.entries, read_bytes=answer.read_bytes)
         for path, number in answer.rule_problems:
             self._matcher.report(path, OSError(number, os.strerror(number)))
@@ -115,9 +132,11 @@ class Survey:
             stage.put_files(piece.files)
         # The rows of these may still be on their way.
         self._unsound += piece.unsound
+        self._unread += piece.unread
         for problem in piece.problems:
             put_problem(stage, self._progress, *problem)
 
     def finish(self) -> None:
         """Everything is told."""
         self._stage.put_unsound(self._unsound)
+        self._stage.put_unread(self._unread)

@@ -11,20 +11,21 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from typing import Any, NamedTuple
 
 from snapfs import workers
 from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.treedigest import ChildTuple, TreeParts
-from snapfs.capture.reader import FileReader
+from snapfs.capture.reader import MOVED, FileReader
 from snapfs.capture.seen import FILE, SECOND, Frame, ScanOptions, ScanTotals
 from snapfs.capture.walk import Walk
+from snapfs.catalog.attrnumbers import Attributes, AttrNumbers
 from snapfs.catalog.stagerows import FILE_TYPES, Lost, StagedFile
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import open_below, refuse_exhausted
-from snapfs.fs.matching import Met, RuleMatcher, Trail
+from snapfs.fs.handles import missing_part, open_below, refuse_exhausted
+from snapfs.fs.matching import DirRules, Met, RuleMatcher, Trail
 from snapfs.fs.rules import Rules
-from snapfs.model.path import join
 from snapfs.progress import NullProgress
 from snapfs.stream.columns import encode_columns
 
@@ -32,9 +33,11 @@ READ_AT_ONCE = 16 * 1024 * 1024
 """A worker that has read so many bytes gives back what is left."""
 HELD_BYTES = 12 * 1024 * 1024
 """Of files that are read before they are stored, those of like names together."""
+ROOT_SEQ = 1
 _NUMBERS = 64 * 1024
 _ATTRS = 256
-_KNOWN_ATTRS = 50_000
+_PIECE_BYTES = 4 * 1024 * 1024
+"""Of paths and extended attributes that travel together."""
 
 
 class Setup(NamedTuple):
@@ -42,7 +45,8 @@ class Setup(NamedTuple):
 
     rules: Rules
     options: ScanOptions
-    now_ns: int
+    ahead_ns: int
+    """what the time is ahead of the monotonic clock"""
     root_dev: int
     entries_at_once: int
     """a worker that has seen so many gives back what is left"""
@@ -50,19 +54,32 @@ class Setup(NamedTuple):
     """rows that travel together"""
 
 
-class Part(NamedTuple):
-    """Directories to be surveyed with all that is below them, all in one directory.
+class Level(NamedTuple):
+    """Directories in one directory where nobody has been yet."""
 
-    ``names`` None: the root itself. ``seqs`` are their rows.
+    depth: int
+    """how far below the root the directory is that they are in"""
+    seq: int
+    """its row"""
+    identity: tuple[int, int]
+    """its device and inode number"""
+    names: list[bytes]
+    seqs: list[int]
+    """their rows"""
+
+
+class Part(NamedTuple):
+    """What is to be surveyed, with all that is below: directories at each level of one way down.
+
+    A walk that is interrupted goes on so where it was. No levels: the root and everything.
     """
 
     parts: tuple[bytes, ...]
-    """names from the root to the directory that they are in"""
-    seq: int
-    """its row"""
+    """the way: names from the root to the directory of the deepest level"""
     trail: Trail
-    names: list[bytes] | None
-    seqs: list[int]
+    """where the rules of that directory come from"""
+    levels: list[Level]
+    """the deepest last"""
 
 
 class Numbers(NamedTuple):
@@ -79,7 +96,7 @@ class Rest(NamedTuple):
 class Piece(NamedTuple):
     """Rows for the stage, in the order in which they are to be put there."""
 
-    attrs: list[tuple[int, tuple[int, int, int, int, bytes]]]
+    attrs: list[tuple[int, Attributes]]
     rows: list[tuple[Any, ...]]
     read: list[tuple[Any, ...]]
     encoded: bytes
@@ -88,6 +105,8 @@ class Piece(NamedTuple):
     problems: list[tuple[bytes, int, str]]
     unsound: list[int]
     """rows of directories that are not as their fingerprints tell"""
+    unread: list[int]
+    """rows of directories of which not everything was seen"""
 
 
 class Surveyed(NamedTuple):
@@ -95,7 +114,7 @@ class Surveyed(NamedTuple):
 
     counted: ScanTotals
     read_bytes: int
-    left: list[Part]
+    left: Part | None
     packs: list[PackInfo]
     met: Met | None
     rule_problems: list[tuple[bytes, int]]
@@ -108,36 +127,30 @@ class _Rows:
 
     def __init__(self, piece_rows: int) -> None:
         self._most = piece_rows
-        self._attrs: dict[tuple[int, int, int, int, bytes], int] = {}
-        self.keys: dict[int, tuple[int, int, int, int, bytes]] = {}
-        """attributes by local id, those used lately"""
+        self.attrs = AttrNumbers(self._take_attr)
         self._next_attr = self._end_attr = 0
         self._empty()
 
+    def _take_attr(self) -> int:
+        if self._next_attr == self._end_attr:
+            self._next_attr = workers.ask(Numbers(0, _ATTRS))
+            self._end_attr = self._next_attr + _ATTRS
+        self._next_attr += 1
+        return self._next_attr - 1
+
     def _empty(self) -> None:
-        self._new_attrs: list[tuple[int, tuple[int, int, int, int, bytes]]] = []
+        self.attrs.new = []
         self._rows: list[tuple[Any, ...]] = []
         self._read: list[tuple[Any, ...]] = []
         self._files: list[StagedFile] = []
         self._paths: list[tuple[int, bytes]] = []
         self._problems: list[tuple[bytes, int, str]] = []
         self._unsound: list[int] = []
+        self._unread: list[int] = []
+        self._path_bytes = 0
 
     def attr(self, mode: int, uid: int, gid: int, flags: int, xattr: bytes) -> int:
-        key = (mode, uid, gid, flags, xattr)
-        found = self._attrs.get(key)
-        if found is None:
-            if len(self._attrs) >= _KNOWN_ATTRS:
-                self._attrs.clear()
-                self.keys.clear()
-            if self._next_attr == self._end_attr:
-                self._next_attr = workers.ask(Numbers(0, _ATTRS))
-                self._end_attr = self._next_attr + _ATTRS
-            found = self._attrs[key] = self._next_attr
-            self.keys[found] = key
-            self._next_attr += 1
-            self._new_attrs.append((found, key))
-        return found
+        return self.attrs.number((mode, uid, gid, flags, xattr))
 
     def put_rows(self, rows: list[tuple[Any, ...]]) -> None:
         self._rows += rows
@@ -154,6 +167,7 @@ class _Rows:
 
     def put_paths(self, rows: list[tuple[int, bytes]]) -> None:
         self._paths += rows
+        self._path_bytes += sum(len(path) for _, path in rows)
 
     def put_lost(self, rows: list[Lost]) -> None:
         raise AssertionError("nothing is known, so nothing is lost")
@@ -165,8 +179,14 @@ class _Rows:
         """A directory is not as its fingerprint tells."""
         self._unsound.append(seq)
 
+    def put_unread(self, seq: int) -> None:
+        """Not everything in a directory was seen."""
+        self._unread.append(seq)
+
     def _grown(self) -> None:
-        if len(self._rows) + len(self._read) + len(self._files) >= self._most:
+        rows = len(self._rows) + len(self._read) + len(self._files)
+        xattrs = sum(len(key[4]) for _, key in self.attrs.new)
+        if rows >= self._most or self._path_bytes + xattrs >= _PIECE_BYTES:
             self.tell()
 
     def tell(self) -> None:
@@ -179,8 +199,8 @@ class _Rows:
                        ctime_nsec, dev, ino)  # fmt: skip
             encoded = encode_columns(FILE_TYPES, columns)
         piece = Piece(
-            self._new_attrs, self._rows, self._read, encoded, self._files, self._paths,
-            self._problems, self._unsound,
+            self.attrs.new, self._rows, self._read, encoded, self._files, self._paths,
+            self._problems, self._unsound, self._unread,
         )  # fmt: skip
         if any(piece):
             workers.tell(piece)
@@ -197,7 +217,7 @@ class Surveyor(Walk):
             self._out,
             RuleMatcher(setup.rules, problem=self._rule_problem),
             setup.options,
-            setup.now_ns,
+            setup.ahead_ns + time.monotonic_ns(),
             progress=NullProgress(),
             on_files=self._read,
         )
@@ -207,70 +227,101 @@ class Surveyor(Walk):
         self._read_bytes = 0
         self._end_seq = 0
         self._entries_at_once = setup.entries_at_once
-        self._base: Frame | None = None
+        self._bases = 0
+        """how many of the frames stand on the way to where a part begins"""
 
     def survey(self, part: Part) -> Surveyed:
         """Go as far as is due. Raises StorageFullError and StorageError of the repository."""
-        left: list[Part] | None = None
+        left: Part | None = None
+        top = part.levels[0].depth if part.levels else 0
         try:
-            fd = open_below(self._root_fd, part.parts)
+            fd = open_below(self._root_fd, part.parts[:top])
         except OSError as error:
-            self._unreachable(part, error)
-            return self._surveyed([])
-        with DirStack(fd, above=part.parts) as self._stack:
+            self._unreachable(part, part.levels, error)
+            return self._surveyed(None)
+        with DirStack(fd, above=part.parts[:top]) as self._stack:
             self._start(part)
             while self._frames:
                 if left is None and self._is_enough():
                     left = self._give_back()
                 self._go_on()
-        return self._surveyed(left or [])
+        return self._surveyed(left if left is not None and left.levels else None)
 
     def rest(self) -> Surveyed:
         """All parts are done: store and tell what waits."""
         self._reader.held.store(like_together=True)
         self._staging.flush()
         self._out.tell()
-        return self._surveyed([], self.matcher.met())
+        return self._surveyed(None, self.matcher.met())
 
     # --- parts ---------------------------------------------------------------------------------
 
     def _start(self, part: Part) -> None:
-        """Stand in the directory where a part begins."""
-        top = Frame()
-        top.seq = part.seq
-        self._frames = [top]
-        if part.names is None:
-            self._base = None
-            top.st = os.fstat(self._stack.fd)
-            self.totals.count(top.st)
-            self._enter(top)
-        else:
-            self._base = top
-            top.rules = self.matcher.follow(part.trail)
-            below = zip(part.names, part.seqs, strict=True)
-            top.todo = iter([(name, seq, None, None) for name, seq in below])
+        """Stand where a part begins: in the deepest directory of which there is more to be seen."""
+        self._bases = 0
+        self._frames = []
+        if not part.levels:
+            root = Frame()
+            root.seq = ROOT_SEQ
+            root.st = os.fstat(self._stack.fd)
+            self.totals.count(root.st)
+            self._frames.append(root)
+            self._enter(root)
+            return
+        rules = self.matcher.follow(part.trail)
+        uppermost = len(part.parts) - len(rules) + 1
+        at = part.levels[0].depth
+        for number, level in enumerate(part.levels):
+            try:
+                while at < level.depth:
+                    self._stack.push(part.parts[at])
+                    at += 1
+                    self._stand(at, rules, uppermost)
+                if number == 0:
+                    self._stand(at, rules, uppermost)
+                st = os.fstat(self._stack.fd)
+                if (st.st_dev, st.st_ino) != level.identity:
+                    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            except OSError as error:
+                self._unreachable(part, part.levels[number:], error)
+                return
+            frame = self._frames[-1]
+            frame.seq = level.seq
+            frame.st = st
+            below = zip(level.names, level.seqs, strict=True)
+            frame.todo = iter([(name, seq, None, None) for name, seq in below])
+
+    def _stand(self, depth: int, rules: list[DirRules], uppermost: int) -> None:
+        """A frame for a directory that somebody has listed."""
+        frame = Frame()
+        if depth >= uppermost:
+            frame.rules = rules[depth - uppermost]
+        self._frames.append(frame)
+        self._bases = len(self._frames)
 
     def _is_enough(self) -> bool:
         return self.totals.entries >= self._entries_at_once or self._read_bytes >= READ_AT_ONCE
 
-    def _give_back(self) -> list[Part]:
+    def _give_back(self) -> Part:
         """Where the walk has not been yet; the directories that it is in end here."""
-        left: list[Part] = []
+        levels: list[Level] = []
         parts = self._stack.parts
-        above = len(parts) - len(self._frames) + 1
-        for depth, frame in enumerate(self._frames, above):
+        last: Frame | None = None
+        for depth, frame in enumerate(self._frames, len(parts) - len(self._frames) + 1):
             below = list(frame.todo)
             frame.todo = iter(())
             if not below:
                 continue
             if frame.parts is not None:
                 frame.parts.lose()
-            trail = () if frame.rules is None else frame.rules.trail()
+            identity = (frame.st.st_dev, frame.st.st_ino)
             names, seqs = [item[0] for item in below], [item[1] for item in below]
-            left.append(Part(parts[:depth], frame.seq, trail, names, seqs))
-        return left
+            levels.append(Level(depth, frame.seq, identity, names, seqs))
+            last = frame
+        trail = () if last is None or last.rules is None else last.rules.trail()
+        return Part(parts[: levels[-1].depth] if levels else (), trail, levels)
 
-    def _surveyed(self, left: list[Part], met: Met | None = None) -> Surveyed:
+    def _surveyed(self, left: Part | None, met: Met | None = None) -> Surveyed:
         problems, self._rule_problems = self._rule_problems, []
         read_bytes, self._read_bytes = self._read_bytes, 0
         return Surveyed(
@@ -280,13 +331,16 @@ class Surveyor(Walk):
     # --- the walk ------------------------------------------------------------------------------
 
     def _leave(self, frame: Frame) -> None:
-        if frame is not self._base:
+        if len(self._frames) > self._bases:
             super()._leave(frame)
             return
         # It was staged when it was listed, by whoever gave this part back.
         self._frames.pop()
+        self._bases -= 1
         if frame.refresh:
             self._out.put_unsound(frame.seq)
+        if self._frames:
+            self._go_up()
 
     def _stage(self, frame: Frame, fd: int, names: list[bytes]) -> None:
         totals = self.totals
@@ -300,15 +354,15 @@ class Surveyor(Walk):
 
     def _read(self, frame: Frame, fd: int, files: list[StagedFile]) -> list[StagedFile]:
         """Read what can be read at once; returns the others."""
-        look, held, keys = self._reader.look, self._reader.held, self._out.keys
+        look, held, plain = self._reader.look, self._reader.held, self._out.attrs.plain
         left: list[StagedFile] = []
         read: list[tuple[Any, ...]] = []
         children: list[ChildTuple] = []
         for row in files:
             (seq, above, parent, name, inode, attr, size, mtime_s, mtime_nsec, state, ctime_s,
              ctime_nsec, dev, ino, nlink) = row  # fmt: skip
-            key = keys.get(attr)
-            if nlink > 1 or key is None:
+            key = plain(attr)
+            if nlink != 1 or key is None:
                 left.append(row)
                 continue
             seen = look(
@@ -345,12 +399,15 @@ class Surveyor(Walk):
     def _rule_problem(self, path: bytes, error: OSError) -> None:
         self._rule_problems.append((path, error.errno or 0))
 
-    def _unreachable(self, part: Part, error: OSError) -> None:
-        """The directory of a part is not where it was, or nobody may go there any more."""
+    def _unreachable(self, part: Part, levels: list[Level], error: OSError) -> None:
+        """The directories of some levels are not where they were, or nobody may go there any more: what is
+        below them is not seen.
+        """
         refuse_exhausted(error.errno or 0)
-        self._out.put_unsound(part.seq)
+        for level in levels:
+            self._out.put_unread(level.seq)
+        path = b"/".join(part.parts[: levels[0].depth])
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return
-        above = b"/".join(part.parts)
-        for name in part.names or ():
-            self._out.put_problem(join(above, name), error.errno or 0, "directory cannot be opened")
+            self._out.put_problem(missing_part(self._root_fd, path), 0, MOVED)
+        else:
+            self._out.put_problem(path, error.errno or 0, "directory cannot be opened")

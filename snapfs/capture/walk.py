@@ -56,7 +56,9 @@ class Walk:
         self._comparison = Comparison(options, now_ns)
         self._spare = self._spares if options.spare is not None else None
         self._staging = Staging(rows, self.totals, self._comparison, progress)
-        self._new = NewDirectories(rows, self._staging, options, now_ns, progress, on_files)
+        self._new = NewDirectories(
+            rows, self._staging, self._comparison, options.relaxed, progress, on_files
+        )
         rules = matcher.rules
         self._rules_digest = rules.digest()
         self._ruled = (
@@ -119,10 +121,13 @@ class Walk:
         if frame.dirty and above is not None:
             above.dirty = True
         if above is not None:
-            try:
-                self._stack.pop()
-            except OSError as error:
-                self._moved_away(error)
+            self._go_up()
+
+    def _go_up(self) -> None:
+        try:
+            self._stack.pop()
+        except OSError as error:
+            self._moved_away(error)
 
     def _moved_away(self, error: OSError) -> None:
         """The directory above is no longer where it was: what is left of it cannot be read."""
@@ -185,8 +190,13 @@ class Walk:
         return spare is not None and spare(join(self._stack.path(), name))
 
     def _trouble(self, name: bytes, error: OSError) -> None:
-        path = join(self._stack.path(), name)
-        self._staging.problem(path, error.errno or 0, "cannot be examined")
+        frame = self._frames[-1]
+        if frame.unseen is None:
+            frame.unseen = set()
+        if name not in frame.unseen:  # it may be looked at twice
+            frame.unseen.add(name)
+            path = join(self._stack.path(), name)
+            self._staging.problem(path, error.errno or 0, "cannot be examined")
 
     def _digest(self, frame: Frame) -> bytes:
         return self._rules_digest if frame.rules is None else frame.rules.digest

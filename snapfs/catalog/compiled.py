@@ -351,6 +351,7 @@ STAGE_SET_DIGEST = 'UPDATE stage SET tree_digest=?, fingerprint=? WHERE stage.se
 STAGE_SET_READ = 'UPDATE stage SET need=2, digest=? WHERE stage.seq = ?'
 STAGE_SET_READ_ALL = 'UPDATE stage SET need=2, attr=?, size=?, mtime_s=?, mtime_nsec=?, digest=?, state=coalesce(?, stage.state), ctime_s=?, ctime_nsec=? WHERE stage.seq = ?'
 STAGE_SET_REPLACED = 'UPDATE stage SET need=5 WHERE stage.seq = ?'
+STAGE_SET_UNREAD = 'UPDATE stage SET state=1, fingerprint=NULL WHERE stage.seq = ?'
 STAGE_SET_UNSOUND = 'UPDATE stage SET fingerprint=NULL WHERE stage.seq = ?'
 STAGE_SET_VANISHED = 'UPDATE stage SET need=3, kind=NULL WHERE stage.seq = ?'
 STAGE_TO_READ = 'SELECT stage.seq, scan_path.path, stage.name, stage.size, stage.mtime_s, stage.mtime_nsec, stage.ctime_s, stage.ctime_nsec, stage.dev, stage.ino, stage.nlink, stage.attr FROM stage JOIN scan_path ON scan_path."key" = stage.above WHERE stage.need = 1 AND stage.kind = 1 AND stage.seq > :after ORDER BY stage.seq LIMIT :most OFFSET 0'

@@ -14,14 +14,17 @@ read before it was staged and the journal's row of it is made, 5 it was read, bu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
+from snapfs.catalog.attrnumbers import Attributes, AttrNumbers
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.staged_children import TreeRow, completed
 from snapfs.catalog.stagerows import DirRow, Lost, ReadResult
 from snapfs.model.toread import ToRead
 
+_PATH_BYTES = 16 * 1024 * 1024
 KEPT_ATTR = 1 << 40
 """Local attribute ids from here on are the catalog's own, plus this."""
 
@@ -50,10 +53,9 @@ class Stage:
         """``first``: the root has no state yet, so that no identity can be anybody else's."""
         self.catalog = catalog
         self.first = first
-        self._attrs: dict[tuple[int, int, int, int, bytes], int] = {}
+        self._attrs = AttrNumbers(partial(self.reserve_attrs, 1))
         self._plain: dict[int, tuple[int, int, int]] = {}
         self._next_attr = 1
-        self._new_attrs: list[tuple[Any, ...]] = []
         self._problems = 0
         self._unsure = False
         self._bereft = False
@@ -68,23 +70,15 @@ class Stage:
         self._next_attr += amount
         return first
 
-    def put_attrs(self, rows: Iterable[tuple[int, tuple[int, int, int, int, bytes]]]) -> None:
+    def put_attrs(self, rows: Iterable[tuple[int, Attributes]]) -> None:
         """Attributes by ids that were reserved."""
-        self._new_attrs += [(number, *key, None, None) for number, key in rows]
+        self._attrs.new += rows
 
     # --- filling -------------------------------------------------------------------------------
 
     def attr(self, mode: int, uid: int, gid: int, flags: int, xattr: bytes) -> int:
         """The local id of a set of attributes."""
-        key = (mode, uid, gid, flags, xattr)
-        found = self._attrs.get(key)
-        if found is None:
-            if len(self._attrs) >= 50_000:  # a tree where every file has attributes of its own
-                self._attrs.clear()
-            found = self._attrs[key] = self._next_attr
-            self._next_attr += 1
-            self._new_attrs.append((found, *key, None, None))
-        return found
+        return self._attrs.number((mode, uid, gid, flags, xattr))
 
     def plain_attr(self, local: int) -> tuple[int, int, int]:
         """(mode, uid, gid) of a local id."""
@@ -136,9 +130,10 @@ class Stage:
         self.catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if name in text))
 
     def _put_attrs(self) -> None:
-        if self._new_attrs:
-            self.catalog.executemany(sql.STAGE_PUT_ATTR, self._new_attrs)
-            self._new_attrs.clear()
+        if self._attrs.new:
+            rows = [(number, *key, None, None) for number, key in self._attrs.new]
+            self.catalog.executemany(sql.STAGE_PUT_ATTR, rows)
+            self._attrs.new.clear()
 
     def put_files(self, rows: list[tuple[Any, ...]]) -> None:
         """Add files that are new under their names, all to be read (``STAGE_FILE``)."""
@@ -178,6 +173,11 @@ class Stage:
         """These directories are not as their fingerprints tell."""
         with self.catalog.scratch() as db:
             db.executemany(sql.STAGE_SET_UNSOUND, [(seq,) for seq in seqs])
+
+    def put_unread(self, seqs: Sequence[int]) -> None:
+        """Not everything in these directories was seen."""
+        with self.catalog.scratch() as db:
+            db.executemany(sql.STAGE_SET_UNREAD, [(seq,) for seq in seqs])
 
     def put_digests(self, rows: list[tuple[bytes | None, int]]) -> None:
         """Digests of contents by row: ``(digest, seq)``; None for an empty file."""
@@ -305,9 +305,19 @@ class Stage:
             db.execute(sql.LOST_INODES, {"next": max(next_seq, db.value(sql.STAGE_LAST))})
 
     def to_read(self, *, after: int, most: int) -> list[ToRead]:
-        """Files whose bytes are to be read, by row from ``after`` on; once identities are settled."""
+        """Files whose bytes are to be read, by row from ``after`` on; once identities are settled.
+
+        Fewer than ``most`` where their paths are very long, none only if there are no more.
+        """
+        found: list[ToRead] = []
+        room = _PATH_BYTES
         params = {"after": after, "most": most}
-        return list(map(ToRead._make, self.catalog.execute(sql.STAGE_TO_READ, params)))
+        for item in map(ToRead._make, self.catalog.execute(sql.STAGE_TO_READ, params)):
+            found.append(item)
+            room -= len(item.directory)
+            if room < 0:
+                break
+        return found
 
     # --- after reading -------------------------------------------------------------------------
 

@@ -36,6 +36,7 @@ from snapfs.catalog.stage_schema import (
 from snapfs.catalog.staged import (
     DIR,
     FILE,
+    UNREAD,
     linked,
     named_still,
     other,
@@ -200,6 +201,9 @@ FILL: dict[str, Any] = {
     .where(s.c.seq == p("row"))
     .values(tree_digest=p("new_digest"), fingerprint=p("new_fingerprint")),
     "STAGE_SET_UNSOUND": update(s).where(s.c.seq == p("row")).values(fingerprint=null()),
+    "STAGE_SET_UNREAD": update(s)
+    .where(s.c.seq == p("row"))
+    .values(state=UNREAD, fingerprint=null()),
     "STAGE_SET_REPLACED": update(s).where(s.c.seq == p("row")).values(need=5),
     "STAGE_SET_VANISHED": update(s).where(s.c.seq == p("row")).values(need=3, kind=null()),
     # A file that vanished before it was read: its inode goes, and its name if the head had it.

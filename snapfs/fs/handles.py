@@ -93,6 +93,25 @@ def open_below(top_fd: int, parts: Sequence[bytes]) -> int:
     return fd
 
 
+def missing_part(top_fd: int, path: bytes) -> bytes:
+    """How much of a path below ``top_fd`` leads to what is no directory any more; all of it if that cannot
+    be told.
+    """
+    parts = path.split(b"/")
+    fd = os.dup(top_fd)
+    try:
+        for number, part in enumerate(parts, 1):
+            try:
+                below = open_dir(part, fd)
+            except OSError:
+                return b"/".join(parts[:number])
+            os.close(fd)
+            fd = below
+    finally:
+        os.close(fd)
+    return path
+
+
 def lies_in(fd: int, top: tuple[int, int]) -> bool:
     """Whether an open directory is the one with these (dev, ino) or anywhere below it."""
     here = os.dup(fd)

@@ -221,14 +221,17 @@ class RuleMatcher:
         here = None if parent is None else parent.derive(name)
         return self._look_into(here, name, path, dir_fd, names)
 
-    def follow(self, trail: Trail) -> DirRules | None:
-        """The rules of a directory that another matcher of the same rules has looked into."""
-        here: DirRules | None = None
+    def follow(self, trail: Trail) -> list[DirRules]:
+        """The rules of a directory that another matcher of the same rules has looked into: those of each
+        directory on the way, the last is its own.
+        """
+        found: list[DirRules] = []
         for name, path, text in trail:
-            here = self._uppermost(name) if here is None else here.derive(name)
+            here = found[-1].derive(name) if found else self._uppermost(name)
             if text is not None:
                 here = here.add(self._patterns_of(path, text), path, text)
-        return here
+            found.append(here)
+        return found
 
     def met(self) -> Met:
         """What has been met so far."""

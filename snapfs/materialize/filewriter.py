@@ -256,9 +256,8 @@ class FileWriter:
 def storage_full(target: bytes) -> StorageFullError:
     """The error for a full target."""
     path = os.fsdecode(target)
-    return StorageFullError(
-        f"no space left in {path}", subject=path, hint="free some space and restore again"
-    )
+    hint = "free some space and restore again; --overwrite if-changed keeps what is done"
+    return StorageFullError(f"no space left in {path}", subject=path, hint=hint)
 
 
 def give_name(working_name: bytes, name: bytes, dir_fd: int, *, replaces: bool) -> None:

@@ -18,12 +18,13 @@ import pytest
 
 from snapfs import workers
 from snapfs.capture import newdirectory, staging, store, survey
+from snapfs.capture.comparison import Comparison
 from snapfs.capture.held import NullSink
-from snapfs.capture.reader import FileReader
+from snapfs.capture.reader import MOVED, FileReader
 from snapfs.capture.seen import ScanOptions
 from snapfs.capture.surveyor import Numbers, Part, Piece, Setup, Surveyed, Surveyor
 from snapfs.fs.rules import RuleLine, Rules
-from snapfs.model.kinds import State
+from snapfs.model.kinds import Kind, State
 from tests.harness.filesystems import bound, mounted
 from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
@@ -251,16 +252,22 @@ class Parts:
     """A surveyor in this process, with all that it tells."""
 
     def __init__(
-        self, tree: Path, monkeypatch: pytest.MonkeyPatch, *, rules: Rules | None = None
+        self,
+        tree: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        rules: Rules | None = None,
     ) -> None:
         self.next = 2
         self.pieces: list[Piece] = []
-        self.left = [Part((), 1, (), None, [])]
+        self.left = [Part((), (), [])]
         monkeypatch.setattr(workers, "ask", self.answer)
         monkeypatch.setattr(workers, "tell", self.pieces.append)
         fd = os.open(tree, os.O_RDONLY)
         reader = FileReader(fd, NullSink(), None, lambda _: None)
-        setup = Setup(rules or Rules(), ScanOptions(), time.time_ns(), os.fstat(fd).st_dev, 1, 100)
+        ahead_ns = time.time_ns() - time.monotonic_ns()
+        device = os.fstat(fd).st_dev
+        setup = Setup(rules or Rules(), ScanOptions(), ahead_ns, device, 1, 100)
         self.surveyor = Surveyor(pickle.loads(pickle.dumps(setup)), fd, reader)
 
     def answer(self, wanted: Numbers) -> int:
@@ -271,7 +278,8 @@ class Parts:
     def go(self) -> Surveyed:
         """The next part."""
         done = self.surveyor.survey(pickle.loads(pickle.dumps(self.left.pop())))
-        self.left += done.left
+        if done.left is not None:
+            self.left.append(done.left)
         return done
 
     def finish(self) -> list[Piece]:
@@ -284,6 +292,10 @@ class Parts:
 
 def names_of(pieces: list[Piece]) -> set[bytes | None]:
     return {row[3] for piece in pieces for row in (*piece.rows, *piece.read, *piece.files)}
+
+
+def told_problems(pieces: list[Piece]) -> list[tuple[bytes, int, str]]:
+    return [problem for piece in pieces for problem in piece.problems]
 
 
 def unsound(pieces: list[Piece]) -> set[int]:
@@ -340,7 +352,7 @@ def test_a_directory_of_just_now_makes_the_one_above_unsure(
     assert {path for path, (mark, _) in found.items() if mark is None} == {b"/top", b"/top/d13"}
 
 
-@pytest.mark.parametrize("became", ["nothing", "link"])
+@pytest.mark.parametrize("became", ["nothing", "link", "another"])
 def test_a_way_that_changes_before_somebody_goes_there(
     became: str, workspace: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,10 +368,53 @@ def test_a_way_that_changes_before_somebody_goes_there(
     (tree / "way").rename(workspace / "gone")
     if became == "link":
         (tree / "way").symlink_to(workspace / "outside")
-    seq = parts.left[0].seq
+    elif became == "another":
+        (tree / "way" / "d").mkdir(parents=True)
+    ((level,),) = [part.levels for part in parts.left]
     pieces = parts.finish()
     assert names_of(pieces) == {None, b"way"}
-    assert unsound(pieces) == {seq}
+    assert [seq for piece in pieces for seq in piece.unread] == [level.seq]
+    assert told_problems(pieces) == [(b"way", 0, MOVED)]
+
+
+def test_a_part_goes_on_where_the_walk_was(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Levels of one way down come back together; what is gone costs only what is below it."""
+    at = tree
+    for number in range(6):
+        for name in ("a", "deeper", "z"):
+            (at / name).mkdir()
+            (at / name / f"in-{name}-{number}").touch()
+        at /= "deeper"
+    settled(tree)
+    parts = Parts(tree, monkeypatch)
+    while len(parts.left[0].levels) < 3:
+        parts.go()
+    ((*_, deepest),) = [part.levels for part in parts.left]
+    middle = tree.joinpath(*map(os.fsdecode, parts.left[0].parts[: deepest.depth - 1]))
+    middle.rename(tree / "elsewhere")
+    pieces = parts.finish()
+    gone = os.fsencode(middle.relative_to(tree))
+    assert told_problems(pieces) == [(gone, 0, MOVED)]
+    unread = {seq for piece in pieces for seq in piece.unread}
+    assert len(unread) == 2 and deepest.seq in unread
+    assert {b"in-a-0", b"in-z-0"} <= names_of(pieces)
+    assert b"in-z-5" not in names_of(pieces)
+
+
+def test_a_change_within_the_tick_in_which_a_file_is_read_is_suspected(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if the run began long ago: its stat may say the same before and after that change."""
+    (tree / "old").write_text("x")
+    settled(tree)
+    (tree / "new").write_text("x")
+    pieces = Parts(tree, monkeypatch).finish()
+    states = {row[3]: row[10] for piece in pieces for row in piece.read}
+    assert states == {b"old": State.OK, b"new": State.RACY}
+    comparison = Comparison(ScanOptions(), time.time_ns())
+    time.sleep(2.6)
+    (tree / "later").write_text("x")
+    assert comparison.racy(int(Kind.DIR), (tree / "later").lstat()), "by its ctime alone"
 
 
 def test_a_file_that_changes_between_look_and_reading_is_left_for_later(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import shutil
 import subprocess
@@ -17,7 +18,7 @@ from tests.harness.filesystems import bound, mounted, unmount
 from tests.harness.inprocess import InProcess
 from tests.harness.output import entries
 from tests.harness.program import Program
-from tests.harness.require import need_root, need_tools
+from tests.harness.require import need, need_root, need_tools
 from tests.harness.trees import assert_same, survey
 from tests.harness.user import User
 
@@ -141,6 +142,114 @@ def test_case_45_read_error(snapfs: Program, workspace: Path) -> None:
         # What could not be read is never deleted by a restore.
         snapfs.restore_in_place("s0", "--delete", cwd=tree, ok=(3,))
         assert (tree / "broken").exists()
+
+
+def test_case_45_a_directory_that_may_be_listed_and_not_entered(as_user: Program) -> None:
+    """Its names are there, and nothing else is known of them: none is taken for removed."""
+    tree = as_user.home.parent / "tree"
+    (tree / "d" / "sub").mkdir(parents=True)
+    for path in ("d/in", "d/sub/below", "x"):
+        (tree / path).write_text(path)
+    (tree / "d" / "link").symlink_to("in")
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, 51234, 51234, follow_symlinks=False) if os.geteuid() == 0 else None
+    as_user.create(tree, "s0")
+    before = survey(tree)
+    (tree / "d").chmod(0o400)
+    named = {"!\td/in", "!\td/link", "!\td/sub", "M\td"}
+    for words in (("diff", "s0", "."), ("create", tree, "--name", "s1"), ("diff", "s0", "s1")):
+        done = as_user(*words, cwd=tree, ok=(0, 3))
+        if words[0] == "create":
+            assert done.code == 3
+            assert done.errors.count("d/in: cannot be examined") == 1
+        else:
+            assert {"\t".join(line.split("\t")[:2]) for line in done.lines} == named
+    listed = as_user("ls", "s1:", "--recursive", cwd=tree, ok=(0, 3)).lines
+    assert {"d/in", "d/link", "d/sub", "d/sub/below"} <= {line.split(" (")[0] for line in listed}
+    told = as_user("restore", "s1", "--to", tree.parent / "back", cwd=tree, ok=(3,)).errors
+    assert "d/in" in told and "d/link" in told and "d/sub" in told
+    as_user("verify", "--data")
+    # Whoever may enter again finds everything as it was, also after a restore of what was not seen.
+    (tree / "d").chmod(0o700)
+    as_user.restore_in_place("s1", "--delete", "--no-safety", cwd=tree, ok=(3,))
+    (tree / "d").chmod(before.facts[b"d"]["mode"] & 0o7777)
+    assert_same(before, survey(tree), ignore=("mtime",))
+    as_user.create(tree, "s2")
+    (tree / "d").chmod(0o400)
+    (tree / "x").write_text("other")
+    as_user.create(tree, "s3", ok=(3,))
+    as_user.restore_in_place("s3", "--delete", cwd=tree, ok=(3,))
+    as_user("restore", "s2", "--in-place", "--delete", "--yes", cwd=tree, ok=(1,))
+    (tree / "d").chmod(0o755)
+    as_user.restore_in_place("s2", "--delete", cwd=tree)
+    assert_same(before, survey(tree), ignore=("mtime",))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_case_45_a_new_directory_that_may_be_listed_and_not_entered(
+    large: bool, as_user: Program
+) -> None:
+    """The first snapshot of it, by one walk or by workers."""
+    tree = as_user.home.parent / "tree"
+    (tree / "d" / "sub").mkdir(parents=True)
+    (tree / "d" / "in").write_text("x")
+    for number in range(4100 if large else 1):
+        (tree / f"f{number}").touch()
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, 51234, 51234) if os.geteuid() == 0 else None
+    (tree / "d").chmod(0o600)
+    done = as_user.create(tree, "s0", ok=(3,))
+    assert "d/in: cannot be examined" in done.errors
+    (tree / "d").chmod(0o700)
+    before = survey(tree)
+    as_user.restore_in_place("s0", "--delete", "--no-safety", cwd=tree, ok=(3,))
+    (tree / "d").chmod(0o700)
+    assert_same(before, survey(tree), ignore=("mtime",))
+    as_user("verify", "--data")
+    as_user.create(tree, "s1")
+    as_user("verify", "--data")
+
+
+def test_case_45_a_mount_whose_server_is_gone(run: InProcess, tree: Path) -> None:
+    """Nobody can look at it, not even root: the rest is captured, and it is left alone."""
+    need_root()
+    (tree / "dead").mkdir()
+    (tree / "dead" / "below").write_text("x")
+    (tree / "goes").write_text("x")
+    run("create", tree, "--name", "s0")
+    with dead_mount(tree / "dead"), dead_mount(tree / "new"):
+        (tree / "goes").unlink()
+        done = run("create", tree, "--name", "s1", ok=(3,))
+        assert (
+            "dead: cannot be examined" in done.errors and "new: cannot be examined" in done.errors
+        )
+        changes = run("diff", "s0", "s1", cwd=tree, ok=(0, 3)).lines
+        assert sorted(line.split("\t")[:2] for line in changes) == [
+            ["!", "dead"], ["!", "new"], ["-", "goes"],
+        ]  # fmt: skip
+        run("restore", "s1", "--in-place", "--delete", "--yes", cwd=tree, ok=(3,))
+        assert sorted(os.listdir(tree)) == ["dead", "new"]
+    run("verify", "--data")
+    assert "dead/below" in run("ls", "s1:", "--recursive", cwd=tree, ok=(0, 3)).text
+    assert (tree / "dead" / "below").read_text() == "x"
+
+
+@contextlib.contextmanager
+def dead_mount(point: Path) -> Iterator[None]:
+    """A FUSE filesystem that nobody serves any more."""
+    point.mkdir(exist_ok=True)
+    libc = ctypes.CDLL(None, use_errno=True)
+    fd = os.open("/dev/fuse", os.O_RDWR)
+    options = f"fd={fd},rootmode=40000,user_id=0,group_id=0".encode()
+    done = libc.mount(b"snapfs-test", os.fsencode(point), b"fuse", 0, options)
+    os.close(fd)
+    need(done == 0, f"mounting: {os.strerror(ctypes.get_errno())}")
+    try:
+        with pytest.raises(OSError, match="not connected"):
+            point.stat()
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(point)], check=True)
 
 
 def test_case_45_unreadable_entries(as_user: Program, user: User) -> None:
