@@ -27,7 +27,7 @@ class Comparison:
     def __init__(self, options: ScanOptions, now_ns: int) -> None:
         """``now_ns`` is the time now."""
         self._options = options
-        self._ahead_ns = now_ns - time.monotonic_ns()
+        self._ahead_ns = now_ns - time.time_ns()
         self.by_stat = not (options.relaxed or options.checksum)
         """whether every stat field counts, and nothing else"""
 
@@ -84,7 +84,7 @@ class Comparison:
 
     def now_ns(self) -> int:
         """The time by now: a long scan looks at what has changed since it began."""
-        return time.monotonic_ns() + self._ahead_ns
+        return time.time_ns() + self._ahead_ns
 
     def racy(self, kind: int, st: os.stat_result) -> bool:
         """Whether the entry may change once more without its stat telling."""

@@ -32,13 +32,18 @@ def entries(
     """
     lstat = os.lstat
     plain = is_plain(names)
+    unseen: dict[bytes, tuple[int, int]] | None = None
     for name in names:
         try:
             st = lstat(name, dir_fd=fd)
         except FileNotFoundError:
             continue
         except OSError as error:
-            trouble(name, error)
+            if unseen is None:
+                unseen = kinds(fd, frozenset(names))
+            is_dir = unseen.get(name, (0, 0))[0] == Kind.DIR
+            if not is_temporary(name) and not _left_out(name, is_dir, rules, spare):
+                trouble(name, error)
             continue
         if not plain and name.startswith(TEMPORARY_START) and is_temporary(name):
             continue
@@ -55,6 +60,15 @@ def entries(
             skipped()
             continue
         yield name, st
+
+
+def _left_out(
+    name: bytes, is_dir: bool, rules: DirRules | None, spare: Callable[[bytes], bool] | None
+) -> bool:
+    """Whether a rule leaves out a name of which no more than its kind is known."""
+    if rules is None or not rules.excluded(name, is_dir):
+        return False
+    return spare is None or not rules.only_now(name, is_dir, 0) or not spare(name)
 
 
 def kinds(fd: int, names: Collection[bytes]) -> dict[bytes, tuple[int, int]]:

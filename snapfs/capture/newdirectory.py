@@ -24,6 +24,8 @@ from snapfs.fs.fingerprint import SLICE, Fingerprint, numbers
 from snapfs.progress import Progress
 
 _SIGN = 1 << 63
+_CLOCK_MASK = 255
+"""So often it is looked how late it is: a directory of many names may take long."""
 _SIZE = itemgetter(6)
 """Of a `StagedFile`."""
 
@@ -108,13 +110,14 @@ class NewDirectories:
                 if self._staging.leaf(frame, stack, name, st, seq, inode, None) != OK:
                     sound = False
             seq += 1
+            if not seq & _CLOCK_MASK:
+                now_ns = self._comparison.now_ns()
             if len(marked) == SLICE:
                 mark.add_slice(marked, fields)
                 marked, fields = [], []
             if len(staged) >= FLUSH_ROWS:
                 self._put(frame, stack, staged)
                 staged = []
-                now_ns = self._comparison.now_ns()
         mark.add_slice(marked, fields)
         self._put(frame, stack, staged)
         if frame.unseen is not None:

@@ -21,6 +21,7 @@ from snapfs.capture.seen import (
     DIR,
     KINDS,
     OK,
+    UNREAD,
     Confirmed,
     Frame,
     Known,
@@ -190,7 +191,13 @@ class Scanner(Walk):
                 known = Known(*old)
                 old = next(rows, None)
             kind = KINDS.get(st.st_mode & 0o170000, 0)
-            if known is not None and known.kind == kind and self._comparison.same_inode(known, st):
+            if (
+                known is not None
+                and known.kind == kind
+                and self._comparison.same_inode(known, st)
+                # A name that could not be examined may be one more of a file that others were.
+                and (known.state != UNREAD or kind == DIR or st.st_nlink == 1)
+            ):
                 if kind == DIR:
                     below.append((name, 0, known, st))
                     continue

@@ -210,18 +210,29 @@ class Staging:
             frame.parts.lose()
         for name, (kind, ino) in sorted(found.items()):
             self._put_unread(
-                frame, stack, name, seq, -seq if self._stage.first else None, kind, attr,
-                dev=signed(frame.st.st_dev), ino=signed(ino),
-            )  # fmt: skip
+                frame,
+                stack,
+                name,
+                seq,
+                -seq,
+                kind,
+                attr,
+                dev=signed(frame.st.st_dev),
+                ino=signed(ino),
+            )
             seq += 1
         return seq
 
     def keep(self, frame: Frame, stack: DirStack, known: Known) -> None:
-        """Stage a name of the head that is there and cannot be examined: it stays what it was."""
+        """Stage a name of the head that is there and cannot be examined: it stays what it was, except a name of
+        a file that may be seen by others; until it can be examined it is a file of its own.
+        """
+        seq, inode = self.take(), known.inode
+        attr: int | None = None
         if known.nlink > 1 and known.kind != DIR:
-            return  # its other names tell what became of it
+            inode, attr = -seq, self._stage.attr(known.mode, known.uid, known.gid, 0, b"")
         self._put_unread(
-            frame, stack, known.name, self.take(), known.inode, known.kind, None,
+            frame, stack, known.name, seq, inode, known.kind, attr, known=known,
             size=known.size, mtime=(known.mtime_s, known.mtime_nsec), rdev=known.rdev,
             ctime=(known.ctime_s, known.ctime_nsec), dev=known.dev, ino=known.ino,
         )  # fmt: skip
@@ -232,10 +243,11 @@ class Staging:
         stack: DirStack,
         name: bytes,
         seq: int,
-        inode: int | None,
+        inode: int,
         kind: int,
         attr: int | None,
         *,
+        known: Known | None = None,
         size: int = 0,
         mtime: tuple[int, int] = (0, 0),
         ctime: tuple[int, int] = (0, 0),
@@ -243,12 +255,12 @@ class Staging:
         dev: int,
         ino: int,
     ) -> None:
-        known = inode if attr is None else None
+        by_name, by_kind = (None, None) if known is None else (known.inode, known.kind)
         post = seq - (stack.depth + 1 << _DEPTH_BITS) if kind == DIR else None
         target = b"" if kind == SYMLINK else None
         self._rows.append((
             seq, None if kind == DIR else frame.key, frame.key, name, inode,
-            0 if attr is None else 1, 1, known, kind if attr is None else None,
+            0 if by_name == inode else 1, 1, by_name, by_kind,
             post, None, None, 0, kind, attr, size, *mtime, rdev, target, None, UNREAD, None,
             *ctime, dev, ino, 1, None,
         ))  # fmt: skip

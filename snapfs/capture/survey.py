@@ -65,7 +65,7 @@ class Survey:
         self._matcher = matcher
         self._progress = progress
         device = os.fstat(root_fd).st_dev
-        ahead_ns = now_ns - time.monotonic_ns()
+        ahead_ns = now_ns - time.time_ns()
         self.setup = Setup(matcher.rules, options, ahead_ns, device, ENTRIES_AT_ONCE, PIECE_ROWS)
         self.totals = ScanTotals(next_seq=ROOT_SEQ + 1, root_dev=device, old_root_dev=device)
         self._left = [Part((), (), [])]

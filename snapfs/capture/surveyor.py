@@ -46,7 +46,7 @@ class Setup(NamedTuple):
     rules: Rules
     options: ScanOptions
     ahead_ns: int
-    """what the time is ahead of the monotonic clock"""
+    """what the time of the run is ahead of the clock"""
     root_dev: int
     entries_at_once: int
     """a worker that has seen so many gives back what is left"""
@@ -217,7 +217,7 @@ class Surveyor(Walk):
             self._out,
             RuleMatcher(setup.rules, problem=self._rule_problem),
             setup.options,
-            setup.ahead_ns + time.monotonic_ns(),
+            setup.ahead_ns + time.time_ns(),
             progress=NullProgress(),
             on_files=self._read,
         )

@@ -210,6 +210,77 @@ def test_case_45_a_new_directory_that_may_be_listed_and_not_entered(
     as_user("verify", "--data")
 
 
+def owned(tree: Path) -> None:
+    """Everything is the ordinary user's."""
+    if os.geteuid() == 0:
+        for path in (tree, *tree.rglob("*")):
+            os.chown(path, 51234, 51234, follow_symlinks=False)
+
+
+def test_case_45_a_hard_linked_name_that_may_not_be_examined(as_user: Program) -> None:
+    """It is unread and left alone, whatever becomes of the file by its other names; then they meet again."""
+    tree = as_user.home.parent / "tree"
+    (tree / "d").mkdir()
+    for name in ("v", "w"):
+        (tree / name).write_text("old")
+        os.link(tree / name, tree / "d" / f"of-{name}")
+    owned(tree)
+    as_user.create(tree, "s0")
+    (tree / "d").chmod(0o400)
+    (tree / "v").write_text("NEW")
+    (tree / "w").unlink()
+    as_user.create(tree, "s1", ok=(3,))
+    changed = as_user("diff", "s0", "s1", cwd=tree, ok=(0, 3)).lines
+    assert {"!\td/of-v", "!\td/of-w", "M\tv", "-\tw"} <= {
+        "\t".join(line.split("\t")[:2]) for line in changed
+    }
+    (tree / "d").chmod(0o755)
+    before = survey(tree)
+    done = as_user.restore_in_place("s1", "--delete", cwd=tree, ok=(3,))
+    assert "d/of-v" in done.errors and "d/of-w" in done.errors
+    (tree / "d").chmod(0o755)
+    assert_same(before, survey(tree), ignore=("mtime",))
+    as_user.create(tree, "s2")
+    as_user.verify()
+    as_user("restore", "s2", "--to", tree.parent / "back", cwd=tree)
+    assert_same(survey(tree), survey(tree.parent / "back"))
+    assert as_user("diff", "s2", cwd=tree).lines == []
+
+
+def test_case_45_a_directory_that_moves_where_nobody_can_look(as_user: Program) -> None:
+    """Nothing is made up of it: its old name is gone, its new one unread."""
+    tree = as_user.home.parent / "tree"
+    (tree / "a" / "sub").mkdir(parents=True)
+    (tree / "a" / "sub" / "f").write_text("x")
+    owned(tree)
+    as_user.create(tree, "s0")
+    (tree / "a" / "sub").rename(tree / "a" / "sub2")
+    (tree / "a").chmod(0o400)
+    as_user.create(tree, "s1", ok=(3,))
+    told = as_user("diff", "s0", "s1", cwd=tree, ok=(0, 3)).lines
+    assert {"-\ta/sub", "!\ta/sub2"} <= {"\t".join(line.split("\t")[:2]) for line in told}
+    (tree / "a").chmod(0o755)
+    before = survey(tree)
+    as_user.restore_in_place("s1", "--delete", cwd=tree, ok=(3,))
+    (tree / "a").chmod(0o755)
+    assert_same(before, survey(tree), ignore=("mtime",))
+    as_user.create(tree, "s2")
+    as_user.verify()
+
+
+def test_case_45_what_a_rule_leaves_out_need_not_be_examined(run: InProcess, tree: Path) -> None:
+    need_root()
+    (tree / "file").write_text("x")
+    rules = ("--exclude", "/dead/", "--exclude", "*.o")
+    with dead_mount(tree / "dead"):
+        run("create", tree, "--name", "s0", *rules)
+        (tree / "file").write_text("y")
+        run("create", tree, "--name", "s1", *rules)
+        assert run("diff", "s1", cwd=tree).lines == []
+        run("restore", "s0", "--in-place", "--delete", "--yes", cwd=tree)
+        assert (tree / "file").read_text() == "x"
+
+
 def test_case_45_a_mount_whose_server_is_gone(run: InProcess, tree: Path) -> None:
     """Nobody can look at it, not even root: the rest is captured, and it is left alone."""
     need_root()
