@@ -106,6 +106,8 @@ class Differ:
                 path = self._paths_b.of_name(parent, name)
                 if path is not None:
                     self._come[path] = after
+        if self._gone:
+            self._see_arrivals()
         self._moves()
         for path, inode in self._gone.pairs():
             if path not in self._moved_from:
@@ -141,6 +143,19 @@ class Differ:
         return self._changed(self._came_from(change.path), change.what, old, new)
 
     # --- moves ---------------------------------------------------------------------------------
+
+    def _see_arrivals(self) -> None:
+        """What came into a directory that is new: where the snapshot before was deleted, no key tells."""
+        arrived: SpilledMap[int] = self._spill.map()
+        for path, inode in self._come.pairs():
+            entry = self._b.entry(inode)
+            if entry is None or entry.kind != Kind.DIR or self._gone_inodes.get(inode):
+                continue
+            for below, child in walk(self._b.children, inode, path):
+                if self._gone_inodes.get(child.inode):
+                    arrived[below] = child.inode
+        for path, inode in arrived.pairs():
+            self._come[path] = inode
 
     def _moves(self) -> None:
         for path, inode in self._come.pairs():

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.harness.inprocess import InProcess
 from tests.harness.output import assert_terminal_safe, changes, entries
 from tests.harness.program import Program
 from tests.harness.trees import assert_same, build, mutate, survey
@@ -205,3 +206,23 @@ def test_history_of_names(snapfs: Program, workspace: Path) -> None:
     snapfs.restore("s1", workspace / "r1")
     assert_same(first, survey(workspace / "r0"))
     assert_same(second, survey(workspace / "r1"))
+
+
+def test_a_move_into_a_new_directory_stays_one_when_a_snapshot_between_is_deleted(
+    run: InProcess, tree: Path
+) -> None:
+    (tree / "n0" / "moves").mkdir(parents=True)
+    (tree / "n0" / "moves" / "f").write_text("x")
+    (tree / "n1").write_text("a file")
+    run("create", tree, "--name", "s0")
+    (tree / "n1").unlink()
+    (tree / "n1" / "deep").mkdir(parents=True)
+    (tree / "new").mkdir()
+    run("create", tree, "--name", "s1")
+    (tree / "n0" / "moves").rename(tree / "n1" / "deep" / "d")
+    run("create", tree, "--name", "s2")
+    forth, back = run("diff", "s0", "s2", cwd=tree).lines, run("diff", "s2", "s0", cwd=tree).lines
+    assert "R\tn0/moves -> n1/deep/d" in forth
+    run("delete", "s1", "--yes", cwd=tree)
+    assert run("diff", "s0", "s2", cwd=tree).lines == forth
+    assert run("diff", "s2", "s0", cwd=tree).lines == back
