@@ -265,9 +265,8 @@ class Parts:
         monkeypatch.setattr(workers, "tell", self.pieces.append)
         fd = os.open(tree, os.O_RDONLY)
         reader = FileReader(fd, NullSink(), None, lambda _: None)
-        ahead_ns = time.time_ns() - time.monotonic_ns()
         device = os.fstat(fd).st_dev
-        setup = Setup(rules or Rules(), ScanOptions(), ahead_ns, device, 1, 100)
+        setup = Setup(rules or Rules(), ScanOptions(), 0, device, 1, 100)
         self.surveyor = Surveyor(pickle.loads(pickle.dumps(setup)), fd, reader)
 
     def answer(self, wanted: Numbers) -> int:
