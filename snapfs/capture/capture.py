@@ -7,6 +7,7 @@ as an overlay over the head and drops it.
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 
 from snapfs.blocks.treedigest import tree_digest
@@ -62,6 +63,7 @@ def capture(
     """
     stage = Stage(catalog, first=root.inode_id is None)
     reading_fd = os.dup(root_fd)
+    ahead_ns = now_ns - time.time_ns()
     try:
         stem = f"root-{root.root.id}"
         digests = TreeDigests(stage, root.inode_id)
@@ -70,13 +72,13 @@ def capture(
             if stage.first and store.workers and options.spare is None and is_large(root_fd):
                 os.close(root_fd)
                 progress.phase("scanning and storing")
-                survey = Survey(stage, reading_fd, matcher, options, now_ns, progress=progress)
+                survey = Survey(stage, reading_fd, matcher, options, ahead_ns, progress=progress)
                 intake.survey(survey)
                 totals = survey.totals
             else:
                 progress.phase("scanning")
                 scanner = Scanner(
-                    catalog, stage, root_fd, matcher, options, now_ns, progress=progress
+                    catalog, stage, root_fd, matcher, options, ahead_ns, progress=progress
                 )
                 totals = scanner.run(root.inode_id, _known_root(catalog, root))
             stage.settle(

@@ -24,10 +24,10 @@ from snapfs.capture.seen import (
 class Comparison:
     """The comparison of one run."""
 
-    def __init__(self, options: ScanOptions, now_ns: int) -> None:
-        """``now_ns`` is the time now."""
+    def __init__(self, options: ScanOptions, ahead_ns: int) -> None:
+        """``ahead_ns`` is what the time of the run is ahead of the clock."""
         self._options = options
-        self._ahead_ns = now_ns - time.time_ns()
+        self._ahead_ns = ahead_ns
         self.by_stat = not (options.relaxed or options.checksum)
         """whether every stat field counts, and nothing else"""
 

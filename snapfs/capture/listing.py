@@ -12,6 +12,9 @@ from snapfs.fs.matching import DirRules
 from snapfs.fs.temporary import is_temporary
 from snapfs.model.kinds import Kind
 
+Listed = tuple[int, int]
+"""Kind and inode number, as far as a directory's list tells."""
+
 TEMPORARY_START = b".snapfs-tmp-"
 
 
@@ -21,29 +24,31 @@ def entries(
     rules: DirRules | None,
     skip: Collection[tuple[int, int]],
     *,
-    trouble: Callable[[bytes, OSError], None],
+    trouble: Callable[[bytes, OSError, Listed | None], None],
     skipped: Callable[[], None],
     spare: Callable[[bytes], bool] | None = None,
 ) -> Iterator[tuple[bytes, os.stat_result]]:
     """Those that no rule leaves out, with their stat; what vanishes meanwhile is passed over.
 
+    ``trouble`` is told of those that cannot be examined, and what the list tells of them.
     ``skip`` are (dev, ino) of directories that are never captured: ``skipped`` is told of one.
     ``spare`` keeps a name that is left out for a marker or its size.
     """
     lstat = os.lstat
     plain = is_plain(names)
-    unseen: dict[bytes, tuple[int, int]] | None = None
+    listed: dict[bytes, Listed] | None = None
     for name in names:
         try:
             st = lstat(name, dir_fd=fd)
         except FileNotFoundError:
             continue
         except OSError as error:
-            if unseen is None:
-                unseen = kinds(fd, frozenset(names))
-            is_dir = unseen.get(name, (0, 0))[0] == Kind.DIR
-            if not is_temporary(name) and not _left_out(name, is_dir, rules, spare):
-                trouble(name, error)
+            if listed is None:
+                listed = _listed(fd)
+            found = listed.get(name)
+            is_dir = found is not None and found[0] == Kind.DIR
+            if not is_temporary(name) and not _left_out(name, is_dir, 0, rules, spare):
+                trouble(name, error, found)
             continue
         if not plain and name.startswith(TEMPORARY_START) and is_temporary(name):
             continue
@@ -51,9 +56,7 @@ def entries(
             is_dir = S_IFMT(st.st_mode) == 0o040000
             is_file = S_IFMT(st.st_mode) == 0o100000
             size = st.st_size if is_file else 0
-            if rules.excluded(name, is_dir, size) and not (
-                spare is not None and rules.only_now(name, is_dir, size) and spare(name)
-            ):
+            if _left_out(name, is_dir, size, rules, spare):
                 rules.see_left_out(name, is_dir, size)
                 continue
         if st.st_mode & 0o170000 == 0o040000 and (st.st_dev, st.st_ino) in skip:
@@ -63,22 +66,24 @@ def entries(
 
 
 def _left_out(
-    name: bytes, is_dir: bool, rules: DirRules | None, spare: Callable[[bytes], bool] | None
+    name: bytes,
+    is_dir: bool,
+    size: int,
+    rules: DirRules | None,
+    spare: Callable[[bytes], bool] | None,
 ) -> bool:
-    """Whether a rule leaves out a name of which no more than its kind is known."""
-    if rules is None or not rules.excluded(name, is_dir):
+    """Whether a rule leaves out a name, and nobody wants it all the same."""
+    if rules is None or not rules.excluded(name, is_dir, size):
         return False
-    return spare is None or not rules.only_now(name, is_dir, 0) or not spare(name)
+    return spare is None or not rules.only_now(name, is_dir, size) or not spare(name)
 
 
-def kinds(fd: int, names: Collection[bytes]) -> dict[bytes, tuple[int, int]]:
-    """Kind and inode number of names that can be listed and not examined, as far as the list tells."""
-    found: dict[bytes, tuple[int, int]] = {}
-    with suppress(OSError), os.scandir(fd) as listed:
-        for entry in listed:
-            name = os.fsencode(entry.name)
-            if name in names:
-                found[name] = int(_kind(entry)), entry.inode()
+def _listed(fd: int) -> dict[bytes, Listed]:
+    """What the list tells of each name."""
+    found: dict[bytes, Listed] = {}
+    with suppress(OSError), os.scandir(fd) as names:
+        for entry in names:
+            found[os.fsencode(entry.name)] = int(_kind(entry)), entry.inode()
     return found
 
 

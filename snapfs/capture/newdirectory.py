@@ -122,7 +122,7 @@ class NewDirectories:
         self._put(frame, stack, staged)
         if frame.unseen is not None:
             sound = False
-            seq = self._staging.unseen(frame, stack, frame.unseen, seq)
+            seq = self._staging.unseen(frame, stack, seq)
         totals.next_seq = seq
         totals.entries += seq - low
         frame.low, frame.high = low, seq - 1

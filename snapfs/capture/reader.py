@@ -18,7 +18,7 @@ from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
 from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
 from snapfs.blocks.pack import PackInfo
 from snapfs.capture.held import Held, KnownBlocks, Sink
-from snapfs.fs.handles import QUIET_FLAGS, open_below, open_file
+from snapfs.fs.handles import NO_DIRECTORY, open_below, open_file
 from snapfs.fs.holes import Range, may_have_holes, sparse_ranges
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import has_xattrs, read_xattrs
@@ -35,8 +35,8 @@ MOVED = "was moved or removed while it was read"
 PATH_LIMIT = 4000
 """Longer paths are opened component by component (PATH_MAX is 4096)."""
 
-_GONE = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO))
-"""What opening gives where no file is any more: the last where a socket is."""
+_GONE = NO_DIRECTORY | {errno.ENXIO}
+"""What opening gives where no file is any more: ENXIO where a socket is."""
 
 
 class Outcome(IntEnum):
@@ -185,12 +185,7 @@ class FileReader:
         if size > WHOLE_MAX:
             return None
         try:
-            fd = os.open(path, QUIET_FLAGS, dir_fd=dir_fd)
-        except PermissionError:
-            try:
-                fd = open_file(path, dir_fd)
-            except OSError:
-                return None
+            fd = open_file(path, dir_fd)
         except OSError:
             return None
         try:

@@ -49,12 +49,12 @@ class Scanner(Walk):
         root_fd: int,
         matcher: RuleMatcher,
         options: ScanOptions,
-        now_ns: int,
+        ahead_ns: int,
         *,
         progress: Progress,
     ) -> None:
         """Takes over ``root_fd``."""
-        super().__init__(stage, matcher, options, now_ns, progress=progress)
+        super().__init__(stage, matcher, options, ahead_ns, progress=progress)
         self.catalog = catalog
         self.root_fd = root_fd
         self._directories: HeadDirectories
@@ -222,10 +222,7 @@ class Scanner(Walk):
         if frame.unseen is not None:
             sound = False
             frame.dirty = True
-            new = frame.unseen
-            self.totals.next_seq = self._staging.unseen(
-                frame, self._stack, new, self.totals.next_seq
-            )
+            self.totals.next_seq = self._staging.unseen(frame, self._stack, self.totals.next_seq)
         frame.low, frame.high = low, self.totals.next_seq - 1
         if not sound:
             frame.fingerprint = None
@@ -239,7 +236,7 @@ class Scanner(Walk):
         if frame.unseen is None or known.name not in frame.unseen:
             self._staging.lose(frame.key, known)
             return
-        frame.unseen.discard(known.name)
+        del frame.unseen[known.name]
         self._staging.keep(frame, self._stack, known)
 
     def _check_own(self, frame: Frame) -> None:

@@ -158,7 +158,8 @@ class Frame:
         self.high: int | None = None
         self.parts: TreeParts | None = None  # what its digest is made of, if that is made at once
         self.todo: Iterator[tuple[Any, ...]] = iter(())
-        self.unseen: set[bytes] | None = None  # names that were listed and cannot be examined
+        # What was listed and cannot be examined: kind and inode number, None if even the list lacks it now.
+        self.unseen: dict[bytes, tuple[int, int] | None] | None = None
 
     @property
     def key(self) -> int:

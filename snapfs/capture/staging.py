@@ -8,7 +8,6 @@ from stat import S_IMODE
 from typing import Any, Protocol
 
 from snapfs.capture.comparison import Comparison
-from snapfs.capture.listing import kinds
 from snapfs.capture.seen import (
     DEVICES,
     DIR,
@@ -173,7 +172,6 @@ class Staging:
         inode = frame.inode
         if inode is None and self._stage.first:
             inode = -seq
-        depth = stack.depth + frame.closed
         fingerprint = frame.fingerprint if state != UNREAD else None
         parts = None if state == UNREAD else frame.parts
         digest = None if parts is None else parts.digest()
@@ -188,7 +186,7 @@ class Staging:
         self._rows.append((
             seq, None, frame.parent, frame.name, inode,
             0 if frame.name is None or frame.by_name == inode else 1,
-            1, frame.by_name, frame.by_kind, seq - (depth << _DEPTH_BITS), frame.low, frame.high, 0, DIR,
+            1, frame.by_name, frame.by_kind, _place(seq, stack.depth + frame.closed), frame.low, frame.high, 0, DIR,
             self._stage.attr(S_IMODE(st.st_mode), st.st_uid, st.st_gid, flags, xattr),
             0, mtime_s, mtime_nsec, 0, None, None, state, digest, ctime_s, ctime_nsec,
             signed(st.st_dev), signed(st.st_ino), st.st_nlink,
@@ -200,15 +198,17 @@ class Staging:
         if len(self._rows) >= FLUSH_ROWS:
             self.flush()
 
-    def unseen(self, frame: Frame, stack: DirStack, names: set[bytes], seq: int) -> int:
+    def unseen(self, frame: Frame, stack: DirStack, seq: int) -> int:
         """Stage names that the head does not have and that cannot be examined: of these it is known only
         that they are there. ``seq`` is the first one's row; returns the next.
         """
-        found = kinds(stack.fd, names)
         attr = self._stage.attr(0, 0, 0, 0, b"")
         if frame.parts is not None:
             frame.parts.lose()
-        for name, (kind, ino) in sorted(found.items()):
+        for name, listed in sorted((frame.unseen or {}).items()):
+            if listed is None:
+                continue
+            kind, ino = listed
             self._put_unread(
                 frame,
                 stack,
@@ -256,7 +256,7 @@ class Staging:
         ino: int,
     ) -> None:
         by_name, by_kind = (None, None) if known is None else (known.inode, known.kind)
-        post = seq - (stack.depth + 1 << _DEPTH_BITS) if kind == DIR else None
+        post = _place(seq, stack.depth + 1) if kind == DIR else None
         target = b"" if kind == SYMLINK else None
         self._rows.append((
             seq, None if kind == DIR else frame.key, frame.key, name, inode,
@@ -317,3 +317,8 @@ class Staging:
     def problem(self, path: bytes, number: int, what: str) -> None:
         """As `put_problem`."""
         put_problem(self._stage, self._progress, path, number, what)
+
+
+def _place(seq: int, depth: int) -> int:
+    """Where a directory stands in an order in which children come before parents."""
+    return seq - (depth << _DEPTH_BITS)

@@ -5,7 +5,6 @@ decided who goes where, and what they tell is staged.
 from __future__ import annotations
 
 import os
-import time
 from itertools import islice
 
 from snapfs.capture.seen import ScanOptions, ScanTotals
@@ -56,7 +55,7 @@ class Survey:
         root_fd: int,
         matcher: RuleMatcher,
         options: ScanOptions,
-        now_ns: int,
+        ahead_ns: int,
         *,
         progress: Progress,
     ) -> None:
@@ -65,7 +64,6 @@ class Survey:
         self._matcher = matcher
         self._progress = progress
         device = os.fstat(root_fd).st_dev
-        ahead_ns = now_ns - time.time_ns()
         self.setup = Setup(matcher.rules, options, ahead_ns, device, ENTRIES_AT_ONCE, PIECE_ROWS)
         self.totals = ScanTotals(next_seq=ROOT_SEQ + 1, root_dev=device, old_root_dev=device)
         self._left = [Part((), (), [])]
@@ -88,14 +86,10 @@ class Survey:
                 level = level._replace(names=names, seqs=seqs)
             room -= len(level.names)
             some.append(level)
-        if not part.levels:
-            return part._replace(levels=some[::-1])
-        kept = len(part.parts) - part.levels[-1].depth
-        if kept:
-            above = part._replace(parts=part.parts[:-kept], trail=part.trail[:-kept])
-            self._left.append(above)
-        else:
-            self._left.append(part)
+        if part.levels:
+            depth = part.levels[-1].depth
+            ruled = max(0, len(part.trail) - len(part.parts) + depth)
+            self._left.append(part._replace(parts=part.parts[:depth], trail=part.trail[:ruled]))
         return part._replace(levels=some[::-1])
 
     def numbers(self, wanted: Numbers) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import time
 from typing import Any, NamedTuple
 
 from snapfs import workers
@@ -23,7 +22,7 @@ from snapfs.capture.walk import Walk
 from snapfs.catalog.attrnumbers import Attributes, AttrNumbers
 from snapfs.catalog.stagerows import FILE_TYPES, Lost, StagedFile
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import missing_part, open_below, refuse_exhausted
+from snapfs.fs.handles import NO_DIRECTORY, missing_part, open_below, refuse_exhausted
 from snapfs.fs.matching import DirRules, Met, RuleMatcher, Trail
 from snapfs.fs.rules import Rules
 from snapfs.progress import NullProgress
@@ -139,7 +138,6 @@ class _Rows:
         return self._next_attr - 1
 
     def _empty(self) -> None:
-        self.attrs.new = []
         self._rows: list[tuple[Any, ...]] = []
         self._read: list[tuple[Any, ...]] = []
         self._files: list[StagedFile] = []
@@ -185,8 +183,7 @@ class _Rows:
 
     def _grown(self) -> None:
         rows = len(self._rows) + len(self._read) + len(self._files)
-        xattrs = sum(len(key[4]) for _, key in self.attrs.new)
-        if rows >= self._most or self._path_bytes + xattrs >= _PIECE_BYTES:
+        if rows >= self._most or self._path_bytes + self.attrs.new_bytes >= _PIECE_BYTES:
             self.tell()
 
     def tell(self) -> None:
@@ -199,7 +196,7 @@ class _Rows:
                        ctime_nsec, dev, ino)  # fmt: skip
             encoded = encode_columns(FILE_TYPES, columns)
         piece = Piece(
-            self.attrs.new, self._rows, self._read, encoded, self._files, self._paths,
+            self.attrs.take_new(), self._rows, self._read, encoded, self._files, self._paths,
             self._problems, self._unsound, self._unread,
         )  # fmt: skip
         if any(piece):
@@ -217,7 +214,7 @@ class Surveyor(Walk):
             self._out,
             RuleMatcher(setup.rules, problem=self._rule_problem),
             setup.options,
-            setup.ahead_ns + time.time_ns(),
+            setup.ahead_ns,
             progress=NullProgress(),
             on_files=self._read,
         )
@@ -407,7 +404,7 @@ class Surveyor(Walk):
         for level in levels:
             self._out.put_unread(level.seq)
         path = b"/".join(part.parts[: levels[0].depth])
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+        if error.errno in NO_DIRECTORY:
             self._out.put_problem(missing_part(self._root_fd, path), 0, MOVED)
         else:
             self._out.put_problem(path, error.errno or 0, "directory cannot be opened")

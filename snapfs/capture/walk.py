@@ -6,13 +6,12 @@ done in a directory that is known (`capture.scan`). What no snapshot has is stag
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from snapfs.capture.comparison import Comparison
-from snapfs.capture.listing import entries
+from snapfs.capture.listing import Listed, entries
 from snapfs.capture.newdirectory import NewDirectories, OnFiles
 from snapfs.capture.seen import (
     DIR,
@@ -28,7 +27,7 @@ from snapfs.capture.seen import (
 )
 from snapfs.capture.staging import Rows, Staging
 from snapfs.fs.dirstack import DirStack
-from snapfs.fs.handles import sorted_names
+from snapfs.fs.handles import NO_DIRECTORY, sorted_names
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import IGNORE_FILE
 from snapfs.model.path import join
@@ -43,17 +42,17 @@ class Walk:
         rows: Rows,
         matcher: RuleMatcher,
         options: ScanOptions,
-        now_ns: int,
+        ahead_ns: int,
         *,
         progress: Progress,
         on_files: OnFiles | None = None,
     ) -> None:
-        """``on_files`` is offered the new files of a directory before they are staged."""
+        """``ahead_ns`` is what the time of the run is ahead of the clock; ``on_files`` is offered the new files of a directory before they are staged."""
         self.matcher = matcher
         self.options = options
         self.progress = progress
         self.totals = ScanTotals()
-        self._comparison = Comparison(options, now_ns)
+        self._comparison = Comparison(options, ahead_ns)
         self._spare = self._spares if options.spare is not None else None
         self._staging = Staging(rows, self.totals, self._comparison, progress)
         self._new = NewDirectories(
@@ -86,7 +85,7 @@ class Walk:
         except OSError as error:
             if type(known) is Confirmed:
                 known = known_directory(name, st, known)
-            if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            if error.errno in NO_DIRECTORY:
                 self._vanished(above, known, seq)
                 return
             self._unreadable(above, name, seq, known, st, error)
@@ -189,12 +188,12 @@ class Walk:
         spare = self.options.spare
         return spare is not None and spare(join(self._stack.path(), name))
 
-    def _trouble(self, name: bytes, error: OSError) -> None:
+    def _trouble(self, name: bytes, error: OSError, listed: Listed | None) -> None:
         frame = self._frames[-1]
         if frame.unseen is None:
-            frame.unseen = set()
+            frame.unseen = {}
         if name not in frame.unseen:  # it may be looked at twice
-            frame.unseen.add(name)
+            frame.unseen[name] = listed
             path = join(self._stack.path(), name)
             self._staging.problem(path, error.errno or 0, "cannot be examined")
 

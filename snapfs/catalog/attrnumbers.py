@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 Attributes = tuple[int, int, int, int, bytes]
 """Mode, uid, gid, inode flags and packed extended attributes."""
@@ -23,8 +23,9 @@ class AttrNumbers:
         self._numbers: dict[Attributes, int] = {}
         self._plain: dict[int, Attributes] = {}
         self._size = 0
-        self.new: list[tuple[int, Attributes]] = []
-        """those that got a number since this was emptied"""
+        self._new: list[tuple[int, Attributes]] = []
+        self.new_bytes = 0
+        """of extended attributes of the sets that `take_new` will give"""
 
     def number(self, key: Attributes) -> int:
         """The number of a set."""
@@ -38,8 +39,19 @@ class AttrNumbers:
             found = self._numbers[key] = self._take()
             if not (key[3] or key[4]):
                 self._plain[found] = key
-            self.new.append((found, key))
+            self.add(((found, key),))
         return found
+
+    def add(self, numbered: Iterable[tuple[int, Attributes]]) -> None:
+        """Sets that got their numbers, maybe elsewhere."""
+        for pair in numbered:
+            self._new.append(pair)
+            self.new_bytes += len(pair[1][4])
+
+    def take_new(self) -> list[tuple[int, Attributes]]:
+        """Those that were added since the last time."""
+        new, self._new, self.new_bytes = self._new, [], 0
+        return new
 
     def plain(self, number: int) -> Attributes | None:
         """The set with a number if it was asked for lately, and has neither flags nor extended attributes."""

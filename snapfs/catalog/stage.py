@@ -25,6 +25,7 @@ from snapfs.catalog.stagerows import DirRow, Lost, ReadResult
 from snapfs.model.toread import ToRead
 
 _PATH_BYTES = 16 * 1024 * 1024
+"""Of directories of files to be read that are asked for at once."""
 KEPT_ATTR = 1 << 40
 """Local attribute ids from here on are the catalog's own, plus this."""
 
@@ -72,7 +73,7 @@ class Stage:
 
     def put_attrs(self, rows: Iterable[tuple[int, Attributes]]) -> None:
         """Attributes by ids that were reserved."""
-        self._attrs.new += rows
+        self._attrs.add(rows)
 
     # --- filling -------------------------------------------------------------------------------
 
@@ -130,10 +131,10 @@ class Stage:
         self.catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if name in text))
 
     def _put_attrs(self) -> None:
-        if self._attrs.new:
-            rows = [(number, *key, None, None) for number, key in self._attrs.new]
+        new = self._attrs.take_new()
+        if new:
+            rows = [(number, *key, None, None) for number, key in new]
             self.catalog.executemany(sql.STAGE_PUT_ATTR, rows)
-            self._attrs.new.clear()
 
     def put_files(self, rows: list[tuple[Any, ...]]) -> None:
         """Add files that are new under their names, all to be read (``STAGE_FILE``)."""

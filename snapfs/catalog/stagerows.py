@@ -79,7 +79,6 @@ class DirRow(NamedTuple):
 
     seq: int
     inode: int
-    post: int
     low: int | None
     high: int | None
     fingerprint: int | None

@@ -70,13 +70,13 @@ _scan_columns = (
     "target",
     "content",
     "state",
+    "tree_digest",
     "ctime_s",
     "ctime_nsec",
     "dev",
     "ino",
     "nlink",
     "fingerprint",
-    "tree_digest",
 )
 
 _file_columns = (
@@ -276,7 +276,7 @@ FILL: dict[str, Any] = {
         select(literal("uid"), stage_attr.c.uid), select(literal("gid"), stage_attr.c.gid)
     ),
     "STAGE_DIRS": select(
-        s.c.seq, s.c.inode, s.c.post, s.c.low, s.c.high, s.c.fingerprint, inode.c.tree_digest
+        s.c.seq, s.c.inode, s.c.low, s.c.high, s.c.fingerprint, inode.c.tree_digest
     )
     .select_from(s.outerjoin(inode, inode.c.id == s.c.inode))
     .where(and_(s.c.kind == DIR, s.c.tree_digest.is_(None)))

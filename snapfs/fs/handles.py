@@ -15,9 +15,9 @@ from snapfs.errors import SnapfsError
 
 DIR_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-QUIET_FLAGS = FILE_FLAGS | os.O_NOATIME
-"""What `open_file` tries first."""
 PATH_FLAGS = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+NO_DIRECTORY = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
+"""What opening gives where no directory is any more."""
 _ENCODING = sys.getfilesystemencoding()
 _NO_NAMES = frozenset((b"", b".", b".."))
 _NAMES_AT_ONCE = 8192
@@ -71,7 +71,7 @@ def open_file(name: bytes, dir_fd: int) -> int:
     from hanging the run (compare ``fstat`` after).
     """
     try:
-        return os.open(name, QUIET_FLAGS, dir_fd=dir_fd)
+        return os.open(name, FILE_FLAGS | os.O_NOATIME, dir_fd=dir_fd)
     except PermissionError:
         return os.open(name, FILE_FLAGS, dir_fd=dir_fd)
 

@@ -6,6 +6,8 @@ import errno
 import os
 from typing import NamedTuple
 
+from snapfs.fs.xattrs import has_xattrs
+
 _ROUNDED_UP = 4096
 """More than this beyond the size is allocated for something else."""
 
@@ -30,7 +32,7 @@ def may_have_holes(st: os.stat_result, *, has_xattrs: bool = False) -> bool:
 
 def sparse_ranges(fd: int, size: int) -> list[Range]:
     """What `data_ranges` tells of an open file, nothing if there is no hole in it."""
-    if not may_have_holes(os.fstat(fd), has_xattrs=bool(os.listxattr(fd))):
+    if not may_have_holes(os.fstat(fd), has_xattrs=has_xattrs(fd)):
         return []
     ranges = data_ranges(fd, size)
     return [] if all(part.is_data for part in ranges) else ranges

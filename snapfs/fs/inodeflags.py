@@ -29,7 +29,7 @@ _UNSUPPORTED = frozenset((errno.ENOTTY, errno.EOPNOTSUPP, errno.ENOSYS, errno.EI
 def get_flags(fd: int) -> int:
     """The kept flags of an open file or directory; 0 where the filesystem has none."""
     try:
-        return int.from_bytes(fcntl.ioctl(fd, _GETFLAGS, _ROOM), "little") & FLAG_MASK
+        return _raw(fd) & FLAG_MASK
     except OSError as error:
         if error.errno in _UNSUPPORTED:
             return 0
