@@ -32,10 +32,16 @@ def with_reason(what: str, errno: int) -> str:
 class Progress(Protocol):
     """Receives what an operation has to say. Calls must be cheap; none may raise."""
 
+    foretells: bool
+    """whether it tells the time left: only then totals are worth a count of their own"""
+
     def phase(
         self, name: str, *, entries: int | None = None, total_bytes: int | None = None
     ) -> None:
         """A new phase begins, with its totals if they are known."""
+
+    def expect(self, *, entries: int, total_bytes: int) -> None:
+        """The totals of the phase under way are known by now."""
 
     def advance(self, *, entries: int = 0, read_bytes: int = 0) -> None:
         """So much more is done."""
@@ -50,9 +56,14 @@ class Progress(Protocol):
 class NullProgress:
     """Says nothing."""
 
+    foretells = False
+
     def phase(
         self, name: str, *, entries: int | None = None, total_bytes: int | None = None
     ) -> None:
+        return
+
+    def expect(self, *, entries: int, total_bytes: int) -> None:
         return
 
     def advance(self, *, entries: int = 0, read_bytes: int = 0) -> None:

@@ -16,7 +16,7 @@ from snapfs.capture.scan import Scanner
 from snapfs.capture.seen import Known, ScanOptions, ScanTotals
 from snapfs.capture.store import BlockStore, Intake
 from snapfs.capture.survey import Survey, is_large
-from snapfs.catalog import view
+from snapfs.catalog import rows, view
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.rows import RootRow
 from snapfs.catalog.stage import Counts, Stage
@@ -69,14 +69,19 @@ def capture(
         digests = TreeDigests(stage, root.inode_id)
         intake = Intake(catalog, stage, reading_fd, store, stem, progress=progress)
         try:
-            if stage.first and store.workers and options.spare is None and is_large(root_fd):
+            if (
+                stage.first
+                and store.workers
+                and options.spare is None
+                and is_large(root_fd, options.one_file_system)
+            ):
                 os.close(root_fd)
                 progress.phase("scanning and storing")
                 survey = Survey(stage, reading_fd, matcher, options, ahead_ns, progress=progress)
                 intake.survey(survey)
                 totals = survey.totals
             else:
-                progress.phase("scanning")
+                progress.phase("scanning", entries=_entries_before(catalog, root))
                 scanner = Scanner(
                     catalog, stage, root_fd, matcher, options, ahead_ns, progress=progress
                 )
@@ -112,6 +117,12 @@ def capture(
         intake.read_bytes,
         intake.stored_bytes,
     )
+
+
+def _entries_before(catalog: Catalog, root: RootRow) -> int | None:
+    """How many entries the head has: about as many will be there now."""
+    head = None if root.head_id is None else rows.snapshot_row(catalog, root.head_id)
+    return None if head is None else head.files + head.dirs + head.others
 
 
 def _known_root(catalog: Catalog, root: RootRow) -> Known | None:

@@ -26,7 +26,7 @@ from snapfs.capture.reader import (
 )
 from snapfs.capture.stored import StoredBlocks
 from snapfs.capture.survey import Survey
-from snapfs.capture.surveyor import Numbers, Piece, Rest, Surveyed
+from snapfs.capture.surveyor import Ahead, Numbers, Piece, Rest, Surveyed
 from snapfs.capture.trouble import put_problem
 from snapfs.capture.worker import Start
 from snapfs.catalog.database import Catalog
@@ -133,16 +133,19 @@ class Intake:
 
     def survey(self, survey: Survey) -> None:
         """Walk with all workers."""
-        self._start()
         self._survey = survey
-        self._tell_all(survey.setup)
-        while self._turn():
-            pass
-        self._tell_all(Rest())
-        while self._turn():
-            pass
-        survey.finish()
-        self._survey = None
+        try:
+            self._start()
+            self._tell_all(survey.setup)
+            while self._turn():
+                pass
+            self._tell_all(Rest())
+            while self._turn():
+                pass
+            survey.finish()
+        finally:
+            survey.close()
+            self._survey = None
 
     def read_all(self) -> None:
         """The walk is over: read all that is left, and have the packs finished."""
@@ -290,11 +293,14 @@ class Intake:
         self.read_bytes += answer.read_bytes
         self._progress.advance(read_bytes=answer.read_bytes - answer.told_bytes)
 
-    def _told(self, told: int | Piece) -> None:
-        """So much of a large file has been read; or rows of a survey."""
+    def _told(self, told: int | Ahead | Piece) -> None:
+        """So much of a large file has been read, or of a survey's part; or rows of it."""
         if isinstance(told, Piece):
             assert self._survey is not None
             self._survey.put(told)
+        elif isinstance(told, Ahead):
+            assert self._survey is not None
+            self._survey.advance(told)
         else:
             self._progress.advance(read_bytes=told)
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 from itertools import islice
 
+from snapfs.capture.forecast import Forecast
 from snapfs.capture.seen import ScanOptions, ScanTotals
-from snapfs.capture.surveyor import ROOT_SEQ, Level, Numbers, Part, Piece, Setup, Surveyed
+from snapfs.capture.surveyor import ROOT_SEQ, Ahead, Level, Numbers, Part, Piece, Setup, Surveyed
 from snapfs.capture.trouble import put_problem
 from snapfs.catalog.stage import Stage
 from snapfs.fs.handles import open_dir
@@ -23,9 +24,10 @@ NAMES_AT_ONCE = 64
 """Directories that are given out together, and may come back together."""
 
 
-def is_large(root_fd: int) -> bool:
+def is_large(root_fd: int, one_file_system: bool) -> bool:
     """Whether a tree has more than `SURVEYED_ENTRIES`. A hint: looks at names alone, and at no more of them."""
     seen = 0
+    device = os.fstat(root_fd).st_dev
     todo = [b"."]
     while todo and seen <= SURVEYED_ENTRIES:
         above = todo.pop()
@@ -34,6 +36,8 @@ def is_large(root_fd: int) -> bool:
         except OSError:
             continue
         try:
+            if one_file_system and os.fstat(fd).st_dev != device:
+                continue
             with os.scandir(fd) as entries:
                 for entry in islice(entries, SURVEYED_ENTRIES + 1):
                     seen += 1
@@ -47,7 +51,7 @@ def is_large(root_fd: int) -> bool:
 
 
 class Survey:
-    """The walk of one root by workers."""
+    """The walk of one root by workers. `close` must be called."""
 
     def __init__(
         self,
@@ -69,6 +73,14 @@ class Survey:
         self._left = [Part((), (), [])]
         self._unsound: list[int] = []
         self._unread: list[int] = []
+        self._forecast: Forecast | None = None
+        if progress.foretells:
+            self._forecast = Forecast(root_fd, matcher.rules, options)
+
+    def close(self) -> None:
+        """No more is to come."""
+        if self._forecast is not None:
+            self._forecast.close()
 
     def next(self) -> Part | None:
         """Where somebody is to go; None if nowhere as far as is known."""
@@ -106,11 +118,21 @@ class Survey:
         self.totals.add_all(counted)
         if answer.left is not None:
             self._left.append(answer.left)
-        self._progress.advance(entries=counted.entries, read_bytes=answer.read_bytes)
+        self.advance(
+            Ahead(counted.entries - answer.told.entries, answer.read_bytes - answer.told.read_bytes)
+        )
         for path, number in answer.rule_problems:
             self._matcher.report(path, OSError(number, os.strerror(number)))
         if answer.met is not None:
             self._matcher.absorb(answer.met)
+
+    def advance(self, done: Ahead) -> None:
+        """So much more was looked at and read."""
+        if self._forecast is not None and self._forecast.totals is not None:
+            entries, total_bytes = self._forecast.totals
+            self._progress.expect(entries=entries, total_bytes=total_bytes)
+            self._forecast = None
+        self._progress.advance(entries=done.entries, read_bytes=done.read_bytes)
 
     def put(self, piece: Piece) -> None:
         """Stage what a worker tells."""

@@ -18,6 +18,7 @@ from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.treedigest import ChildTuple, TreeParts
 from snapfs.capture.reader import MOVED, FileReader
 from snapfs.capture.seen import FILE, SECOND, Frame, ScanOptions, ScanTotals
+from snapfs.capture.staging import FLUSH_ROWS
 from snapfs.capture.walk import Walk
 from snapfs.catalog.attrnumbers import Attributes, AttrNumbers
 from snapfs.catalog.stagerows import FILE_TYPES, Lost, StagedFile
@@ -108,11 +109,20 @@ class Piece(NamedTuple):
     """rows of directories of which not everything was seen"""
 
 
+class Ahead(NamedTuple):
+    """What a worker has done of a part, told before the part is done."""
+
+    entries: int
+    read_bytes: int
+
+
 class Surveyed(NamedTuple):
     """The answer to a part, and with ``met`` that to `Rest`; the rows were told on the way."""
 
     counted: ScanTotals
     read_bytes: int
+    told: Ahead
+    """so much of both has been told already"""
     left: Part | None
     packs: list[PackInfo]
     met: Met | None
@@ -222,6 +232,7 @@ class Surveyor(Walk):
         self._root_fd = root_fd
         self._reader = reader
         self._read_bytes = 0
+        self._told = Ahead(0, 0)
         self._end_seq = 0
         self._entries_at_once = setup.entries_at_once
         self._bases = 0
@@ -321,8 +332,9 @@ class Surveyor(Walk):
     def _surveyed(self, left: Part | None, met: Met | None = None) -> Surveyed:
         problems, self._rule_problems = self._rule_problems, []
         read_bytes, self._read_bytes = self._read_bytes, 0
+        told, self._told = self._told, Ahead(0, 0)
         return Surveyed(
-            self.totals.split(), read_bytes, left, self._reader.take_packs(), met, problems
+            self.totals.split(), read_bytes, told, left, self._reader.take_packs(), met, problems
         )
 
     # --- the walk ------------------------------------------------------------------------------
@@ -352,6 +364,7 @@ class Surveyor(Walk):
     def _read(self, frame: Frame, fd: int, files: list[StagedFile]) -> list[StagedFile]:
         """Read what can be read at once; returns the others."""
         look, held, plain = self._reader.look, self._reader.held, self._out.attrs.plain
+        before = self._read_bytes
         left: list[StagedFile] = []
         read: list[tuple[Any, ...]] = []
         children: list[ChildTuple] = []
@@ -389,6 +402,11 @@ class Surveyor(Walk):
             frame.parts.add(children)
             if left:
                 frame.parts.lose()
+        if len(files) >= FLUSH_ROWS:  # a part may be one directory of a million names
+            ahead = Ahead(len(files), self._read_bytes - before)
+            workers.tell(ahead)
+            told = self._told
+            self._told = Ahead(told.entries + ahead.entries, told.read_bytes + ahead.read_bytes)
         return left
 
     # --- trouble -------------------------------------------------------------------------------

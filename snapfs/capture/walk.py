@@ -140,8 +140,9 @@ class Walk:
 
     def _enter(self, frame: Frame) -> None:
         fd = self._stack.fd
+        border = frame.name is not None and self._is_border(frame)
         try:
-            names = sorted_names(fd)
+            names = [] if border else sorted_names(fd)
         except OSError as error:
             path = self._stack.path()
             self._staging.problem(path, error.errno or 0, "directory cannot be listed")
@@ -154,8 +155,6 @@ class Walk:
             frame.rules = self.matcher.enter(
                 frame.above_rules, frame.name, self._stack.path(), fd, names
             )
-        if frame.name is not None and self._is_border(frame):
-            names = []
         if frame.inode is None:
             self._stage(frame, fd, names)
         else:

@@ -99,6 +99,8 @@ class JsonProgress(NullProgress):
 class TerminalProgress(LineProgress):
     """Besides, one line that is rewritten: phase, counts, rate, and time left if totals are known."""
 
+    foretells = True
+
     def __init__(self, messages: Messages, limit: int | None) -> None:
         super().__init__(messages, limit)
         self._shown = False
@@ -113,6 +115,11 @@ class TerminalProgress(LineProgress):
         self._total_bytes = total_bytes
         self._entries = self._bytes = 0
         self._started_s = time.monotonic()
+        if self._shown:  # what was said of the phase before holds no longer
+            self._draw(0)
+
+    def expect(self, *, entries: int, total_bytes: int) -> None:
+        self._total_entries, self._total_bytes = entries, total_bytes
 
     def advance(self, *, entries: int = 0, read_bytes: int = 0) -> None:
         self._entries += entries
@@ -155,15 +162,18 @@ class TerminalProgress(LineProgress):
         return "  ".join(part for part in parts if part)
 
     def _left_s(self, elapsed_s: float) -> int | None:
-        """Seconds left at the rate so far, by bytes if their total is known."""
-        for done, total in (
-            (self._bytes, self._total_bytes),
-            (self._entries, self._total_entries),
-        ):
-            if total and done:
-                return round(max(0, total - done) * elapsed_s / done)
-        return None
+        """Seconds left at the rate so far, of what takes longer if two totals are known."""
+        counts = ((self._bytes, self._total_bytes), (self._entries, self._total_entries))
+        return max(
+            (
+                round((total - done) * elapsed_s / done)
+                for done, total in counts
+                if total and 0 < done <= total
+            ),
+            default=None,
+        )
 
 
 def _of(done: int, total: int | None, write: Callable[[int], str]) -> str:
-    return write(done) if total is None else f"{write(done)} of {write(total)}"
+    # A total may be that of the snapshot before, or a count of what has grown since.
+    return write(done) if total is None or total < done else f"{write(done)} of {write(total)}"

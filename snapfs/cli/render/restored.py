@@ -29,7 +29,9 @@ class NoticingOwners:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._refused = False
+        self.foretells = progress.foretells
         self.phase = progress.phase
+        self.expect = progress.expect
         self.advance = progress.advance
         self.note = progress.note
 
