@@ -26,6 +26,7 @@ from snapfs.materialize.wanted import (
     Source,
     WantedDir,
 )
+from snapfs.model.kinds import Kind
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
 from snapfs.repository.locks import GC, restore_lock
@@ -177,10 +178,18 @@ def _write(
         if first is None:
             raise NotFoundError(f"{snapshot.name} has nothing of that", subject=snapshot.name)
         everything = not (options.paths or options.include or options.exclude)
+        entries: int | None = None
+        total_bytes: int | None = None
+        if everything:
+            entries = snapshot.files + snapshot.dirs + snapshot.others
+            total_bytes = snapshot.total_bytes
+        elif progress.foretells:
+            part = Selection(catalog, inode, at, chosen)
+            entries, total_bytes = _totals(_wanted(part, snapshot, options, target))
         progress.phase(
             "comparing" if options.dry_run else "restoring",
-            entries=snapshot.files + snapshot.dirs + snapshot.others if everything else None,
-            total_bytes=snapshot.total_bytes if everything else None,
+            entries=entries,
+            total_bytes=total_bytes,
         )
         faults.point("restore.planned")
         prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
@@ -276,6 +285,16 @@ def _wanted(
             may_go=_may_go(options, target),
         )
     return selection.content_of(options.paths[0], snapshot.name)
+
+
+def _totals(wanted: Iterable[WantedDir]) -> tuple[int, int]:
+    """Entries and bytes of files; each name counts."""
+    entries = total_bytes = 0
+    for directory in wanted:
+        for entry in directory.children:
+            entries += 1
+            total_bytes += entry.size if entry.kind == Kind.FILE else 0
+    return entries, total_bytes
 
 
 def _chain(first: WantedDir, rest: Iterator[WantedDir]) -> Iterator[WantedDir]:

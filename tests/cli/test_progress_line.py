@@ -99,3 +99,27 @@ def test_totals_are_known_and_reached(tree: Path, workspace: Path) -> None:
         restore(repository, made.root, made.snapshot, options, progress=giving)
         assert giving.totals["restoring"] == (6, size)
         assert giving.done["restoring"] == size
+
+
+class Foretelling(Phases):
+    foretells = True
+
+
+def test_totals_of_a_part_are_counted_if_they_are_shown(tree: Path, workspace: Path) -> None:
+    for name in ("part", "rest"):
+        (tree / name / "sub").mkdir(parents=True)
+        for number in range(4):
+            (tree / name / "sub" / f"f{number}").write_bytes(os.urandom(100 * number))
+    with make_repository(os.fsencode(workspace / "repository")) as repository:
+        made = create(
+            repository, NewRoot(os.fsencode(tree), "host"), CreateOptions(), progress=NullProgress()
+        )
+        assert made.snapshot is not None
+        for number, paths in enumerate(([b"part"], [b"part", b"rest/sub/f3"])):
+            giving = Foretelling()
+            to = os.fsencode(workspace / f"to{number}")
+            options = RestoreOptions(to=to, paths=tuple(paths))
+            restore(repository, made.root, made.snapshot, options, progress=giving)
+            entries, size = (5, 600) if number == 0 else (9, 900)
+            assert giving.totals["restoring"] == (entries, size)
+            assert giving.done["restoring"] == size
