@@ -18,7 +18,7 @@ from snapfs.catalog.database import Catalog
 from snapfs.errors import SnapfsError
 from snapfs.fs.syscalls import sync_filesystem
 from snapfs.repository.changes import change
-from snapfs.repository.locks import GC
+from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.oldcatalog import NEW_CATALOG, remove_database
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import StorageError, is_temporary
@@ -51,7 +51,9 @@ def give_back(repository: Repository, root_id: int) -> None:
     tell whose it is; otherwise the next create adopts them. Trouble here is not told: the run failed.
     """
     with suppress(SnapfsError):
-        remove_unfinished(repository, root_id)
+        # By now another run of this root may have begun a pack.
+        with repository.locks.hold(root_lock(root_id), exclusive=True, wait_s=0):
+            remove_unfinished(repository, root_id)
         with repository.locks.hold(GC, exclusive=True, wait_s=0):
             known = _known_packs(repository.catalog)
             for name in repository.backend.names("packs"):

@@ -38,6 +38,8 @@ class Captured:
     """digest of the root and all below; None: nothing was staged, so it is the head's"""
     read_bytes: int
     stored_bytes: int
+    wasted: bool
+    """whether something was stored that nothing may come to use"""
 
     @property
     def unchanged(self) -> bool:
@@ -116,6 +118,7 @@ def capture(
         None if top is None else tree_digest([(b"", *top[1:14])]),
         intake.read_bytes,
         intake.stored_bytes,
+        intake.wasted,
     )
 
 

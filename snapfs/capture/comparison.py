@@ -95,14 +95,11 @@ class Comparison:
 
     def keeps_bytes(self, known: Known, st: os.stat_result) -> bool:
         """Whether the stat says that neither bytes nor attributes can have changed."""
-        options = self._options
         return (
             known.state == OK
             and known.size == st.st_size
             and self.same_shown(known, st)
-            and (
-                options.ignore_ctime
-                or (known.ctime_s, known.ctime_nsec) == divmod(st.st_ctime_ns, SECOND)
-            )
-            and not options.checksum
+            # Whatever the options: with a new ctime and the old bytes the next run would believe both.
+            and (known.ctime_s, known.ctime_nsec) == divmod(st.st_ctime_ns, SECOND)
+            and not self._options.checksum
         )

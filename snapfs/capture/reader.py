@@ -19,7 +19,7 @@ from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents
 from snapfs.blocks.pack import PackInfo
 from snapfs.capture.held import Held, KnownBlocks, Sink
 from snapfs.fs.handles import NO_DIRECTORY, open_below, open_file
-from snapfs.fs.holes import Range, may_have_holes, sparse_ranges
+from snapfs.fs.holes import Range, has_holes, sparse_ranges
 from snapfs.fs.inodeflags import get_flags
 from snapfs.fs.xattrs import has_xattrs, read_xattrs
 from snapfs.model.extents import ExtentKind, pack_digest_extents
@@ -200,7 +200,7 @@ class FileReader:
                 or st.st_ino != ino % (1 << 64)
                 or st.st_dev != dev % (1 << 64)
                 or not stat.S_ISREG(st.st_mode)
-                or (size >= 4096 and may_have_holes(st))
+                or (size >= 4096 and has_holes(fd, st))
                 or (size and not data[0] and is_zero(data))
             ):
                 return None

@@ -124,6 +124,8 @@ class Intake:
         self._in_hand: dict[int, deque[_Batch]] = {}
         self._moved: list[bytes] = []
         self.read_bytes = 0
+        self.wasted = False
+        """whether something was stored that nothing may come to use"""
         self._pack_number = 0
         self._segment_number = 0
         self._block_number = 0
@@ -313,6 +315,8 @@ class Intake:
         replaced: list[int] = []
         for number, result in special:
             item = files[number]
+            again = result.outcome != Outcome.READ or result.fresh is not None
+            self.wasted = self.wasted or again
             if result.outcome == Outcome.VANISHED:
                 vanished.append(item.seq)
                 if result.what == MOVED:

@@ -186,7 +186,6 @@ def scan_options(
 ) -> ScanOptions:
     """How the walk compares, and what it never enters."""
     assert root.path is not None
-    st = os.fstat(repository.fd)
     own = frozenset(
         os.path.relpath(mount.point, root.path) for mount in mounts_below(root.path) if mount.is_own
     )
@@ -195,7 +194,7 @@ def scan_options(
         ignore_ctime=options.ignore_ctime,
         ignore_inode=options.ignore_inode,
         checksum=options.checksum,
-        skip=frozenset({(st.st_dev, st.st_ino)}),
+        skip=repository.folders(),
         spare=options.spare,
         foreign=own,
     )
@@ -262,7 +261,9 @@ def _commit(
             matcher.as_met().to_text(),
             catalog.take("snapshot"),
         )  # fmt: skip
-        done = commit(catalog, root.root.id, row, head.id if head else None, tags)
+        done = commit(
+            catalog, root.root.id, row, head.id if head else None, tags, wasted=captured.wasted
+        )
         owners = _owners(repository, root.root.id, captured)
         made.record(
             "create",
@@ -272,6 +273,7 @@ def _commit(
                 "tags": list(tags),
                 "owners": owners,
                 "inode_base": done.inode_base,
+                "unused": done.unused,
             },
             record_blocks(catalog, done),
         )

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import COUNTERS, Catalog
+from snapfs.catalog.fold import leave_pending
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.catalog.stagerows import FILE_TYPES
 from snapfs.errors import DamageError, RepositoryError
@@ -52,12 +53,22 @@ class Committed:
     root_inode: int
     all_new: bool
     """whether every staged block is one that the catalog did not have"""
+    unused: tuple[int, ...]
+    """blocks that were stored and that nothing uses"""
 
 
 def commit(
-    catalog: Catalog, root_id: int, snapshot: SnapshotRow, previous: int | None, tags: Sequence[str]
+    catalog: Catalog,
+    root_id: int,
+    snapshot: SnapshotRow,
+    previous: int | None,
+    tags: Sequence[str],
+    *,
+    wasted: bool,
 ) -> Committed:
     """Write the stage as snapshot ``snapshot`` after ``previous`` (None: the first of the root).
+
+    ``wasted``: what was read of a file may have been stored and then read anew.
 
     Raises RepositoryError if ``previous`` is no longer the head.
     """
@@ -71,7 +82,19 @@ def commit(
     _contents(catalog, contents)
     root_inode = _apply(catalog, root_id, snapshot, previous, inode_base)
     _announce(catalog, root_id, snapshot, root_inode, tags)
-    return Committed(inode_base, block_base, root_inode, all_new)
+    unused: tuple[int, ...] = ()
+    if wasted:
+        stored = {"low": block_base, "high": block_base + blocks}
+        unused = tuple(row[0] for row in catalog.execute(sql.UNUSED_BLOCKS, stored))
+        put_unused(catalog, unused)
+    return Committed(inode_base, block_base, root_inode, all_new, unused)
+
+
+def put_unused(catalog: Catalog, blocks: Sequence[int]) -> None:
+    """Have blocks that nothing uses collected."""
+    if blocks:
+        catalog.executemany(sql.ORPHAN_PUT, [(id_,) for id_ in blocks])
+        leave_pending(catalog)
 
 
 def _attributes(catalog: Catalog) -> None:
@@ -103,8 +126,8 @@ def _blocks(catalog: Catalog, packs: int, segments: int, blocks: int) -> tuple[i
     for low in range(0, blocks + 1, _BLOCK_SLICE):
         slice_ = {"base": base, "low": low, "high": low + _BLOCK_SLICE}
         added += catalog.execute(put, slice_).rowcount
-    if added < blocks:
-        catalog.execute(sql.COMMIT_BLOCK_MOVED, {"base": base})
+    if added < blocks and catalog.execute(sql.COMMIT_BLOCK_MOVED, {"base": base}).rowcount:
+        leave_pending(catalog)  # a pack may have none left
     return base, added == blocks
 
 

@@ -398,6 +398,9 @@ class Catalog:
     def set_meta(self, key: str, value: str) -> None:
         self.execute(sql.META_SET, {"key": key, "value": value})
 
+    def drop_meta(self, key: str) -> None:
+        self.execute(sql.META_DROP, {"key": key})
+
     def stage_tables(self) -> None:
         """Make the temporary tables of the stage, empty."""
         for statement in sql.CREATE_STAGE:

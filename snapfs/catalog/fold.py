@@ -10,7 +10,7 @@ from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 
 PENDING = "pending"
-"""A key of ``meta``, which is not empty between a delete that could not collect and the next that can."""
+"""A key of ``meta``, which is there while there is something to collect, until somebody can."""
 
 
 def fold(catalog: Catalog, root_id: int, snapshot_id: int) -> None:
@@ -51,6 +51,7 @@ def _roll_back(catalog: Catalog, root_id: int, previous: int) -> None:
     catalog.execute(sql.ROLL_INODES_DEAD)
     catalog.execute(sql.ROLL_NAMES, params)
     catalog.execute(sql.ROLL_INODES, {**params, "root": root_id})
+    catalog.execute(sql.ROLL_UNSURE, params)
     catalog.execute(sql.FOLD_DROP_NAMES, {"gone": previous})
     catalog.execute(sql.FOLD_DROP_INODES, {"gone": previous})
     found = rows.root(catalog, root_id)
@@ -105,7 +106,7 @@ def collect(catalog: Catalog) -> tuple[int, int, list[str]]:
     ):
         catalog.execute(statement)
     if is_pending(catalog):
-        catalog.set_meta(PENDING, "")
+        catalog.drop_meta(PENDING)
     for pack_id, _, _ in doomed:
         shares.pop(pack_id, None)
     return sum(size for _, _, size in doomed), sum(shares.values()), [name for _, name, _ in doomed]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, delete, exists, func, insert, or_, select, tuple_, union, update
+from sqlalchemy import and_, delete, exists, func, insert, null, or_, select, tuple_, union, update
 from sqlalchemy.dialects.sqlite import insert as upsert
 
 from snapfs.catalog.schema import (
@@ -183,6 +183,15 @@ ROLL: dict[str, Any] = {
         )
     ),
     "ROLL_INODES_DEAD": delete(inode).where(inode.c.id.in_(select(dead.c.id))),
+    # Where a name goes back, the directory is no longer as its current fingerprint tells: where only the
+    # links of a file changed it has no old row to get one from.
+    "ROLL_UNSURE": update(inode)
+    .where(
+        inode.c.id.in_(
+            select(dirent_diff.c.parent_id).where(dirent_diff.c.snapshot_id == p("previous"))
+        )
+    )
+    .values(fingerprint=null()),
     "ROLL_NAMES": _put_dirent.on_conflict_do_update(
         index_elements=["parent_id", "name"], set_={"inode_id": _put_dirent.excluded.inode_id}
     ),
@@ -227,6 +236,17 @@ def share(b: Any = block, g: Any = segment) -> Any:
 
 COLLECT: dict[str, Any] = {
     "ORPHANS": select(func.count()).select_from(orphan),
+    # Of blocks just stored, those that nothing came to use.
+    "UNUSED_BLOCKS": select(block.c.id)
+    .where(
+        and_(
+            block.c.id > p("low"),
+            block.c.id <= p("high"),
+            ~_referenced(block.c.id),
+            ~exists(select(1).where(_by_content.c.block_id == block.c.id)),
+        )
+    )
+    .order_by(block.c.id),
     "ORPHAN_PUT": upsert(orphan).values(content_id=p("content_id")).on_conflict_do_nothing(),
     "COLLECT_DEAD": insert(dead).from_select(
         ["id"], select(orphan.c.content_id).where(~_referenced(orphan.c.content_id))

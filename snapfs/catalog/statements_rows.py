@@ -37,6 +37,7 @@ _put_block = upsert(schema.block).values(
 SNAPSHOTS = select(*snapshot.c).order_by(snapshot.c.id)
 
 ALL: dict[str, Any] = {
+    "META_DROP": delete(meta).where(meta.c.key == p("key")),
     "META_GET": select(meta.c.value).where(meta.c.key == p("key")),
     "META_SET": upsert(meta)
     .values(key=p("key"), value=p("value"))

@@ -259,13 +259,24 @@ SETTLE: dict[str, Any] = {
         and_(
             s.c.inode > 0,
             or_(s.c.kind == DIR, s.c.nlink <= 1),
-            or_(s.c.by_name.is_(None), s.c.by_name != s.c.inode),
             exists(
                 select(1).where(
                     and_(
                         other.c.inode == s.c.inode,
                         other.c.seq != s.c.seq,
-                        or_(other.c.seq < s.c.seq, other.c.by_name == other.c.inode),
+                        case(
+                            # A name that has been the inode's goes only before another such name: both
+                            # were its names while it had several.
+                            (
+                                s.c.by_name == s.c.inode,
+                                and_(
+                                    s.c.need == 1,
+                                    other.c.seq < s.c.seq,
+                                    other.c.by_name == other.c.inode,
+                                ),
+                            ),
+                            else_=or_(other.c.seq < s.c.seq, other.c.by_name == other.c.inode),
+                        ),
                     )
                 )
             ),

@@ -236,8 +236,12 @@ when the snapshot was taken, and what lies on other mounts, is never deleted. A 
 `safety`) of the state before comes first, and the last line printed is the command that undoes it all. The
 safety snapshot is the newest then: `latest` is the state before the restore, `latest~1` the snapshot before
 that. What it could not hold is not touched: if something that would be replaced or deleted cannot be read,
-nothing is restored, and what comes or changes while that or the restore runs is left alone and named. What
-SNAP itself could not read is left alone with all in it.
+nothing is restored, and what comes or changes while that or the restore runs, up to the moment in which it
+would be replaced, is left alone and named. What SNAP itself could not read is left alone with all in it. The
+undo brings back every entry; a link between one of them and a name outside of what is restored (excluded, or
+beyond the root) it does not.
+
+The repository is never touched, wherever it stands and whatever SNAP has in its place.
 
 Files called .snapfs-tmp- and 16 hexadecimal digits are what a restore that was killed left unfinished: no
 snapshot has them, and the next restore removes those that no process holds.

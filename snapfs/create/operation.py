@@ -59,7 +59,7 @@ def create(
             repository, registered, root_fd, rules, _take_options(options), progress=progress
         )
         if not options.dry_run and (freed := free_pending(repository)):
-            progress.note(f"freed {format_size(freed)} that an earlier delete had to leave")
+            progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
         result = replace(_result(registered, taken), explained=explained)
         note.exit = 3 if result.problems or result.damaged else 0
         name = result.snapshot.name if result.snapshot else "no snapshot"

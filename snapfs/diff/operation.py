@@ -162,7 +162,6 @@ def stage_live(
         ) from error
     kept = rows.snapshot_row(repository.catalog, snapshot.id)
     rules = Rules() if kept is None else Rules.from_text(kept.rules)
-    st = os.fstat(repository.fd)
     capture(
         repository.catalog,
         row,
@@ -171,7 +170,7 @@ def stage_live(
         ScanOptions(
             one_file_system=rules.one_file_system,
             checksum=checksum,
-            skip=frozenset({(st.st_dev, st.st_ino)}),
+            skip=repository.folders(),
             spare=held(repository.catalog, row.root.id, snapshot.id),
         ),
         BlockStore(None),

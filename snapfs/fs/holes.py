@@ -10,6 +10,8 @@ from snapfs.fs.xattrs import has_xattrs
 
 _ROUNDED_UP = 4096
 """More than this beyond the size is allocated for something else."""
+_UNINDEXED_BLOCKS = 4
+"""So many extents every inode holds by itself."""
 
 
 class Range(NamedTuple):
@@ -20,19 +22,29 @@ class Range(NamedTuple):
     length: int
 
 
-def may_have_holes(st: os.stat_result, *, has_xattrs: bool = False) -> bool:
-    """Whether ``data_ranges`` is worth asking: blocks are allocated for less than the size, or it cannot be told.
+def has_holes(fd: int, st: os.stat_result, *, has_xattrs: bool = False) -> bool:
+    """Whether there is a hole in an open file. Its position moves.
 
-    ``st_blocks`` also counts what lies beyond the size (preallocated) and the block of extended
-    attributes. Compressing filesystems say yes for files without holes, which costs one question more.
+    The kernel is asked unless as much is allocated as a small file without any has: ``st_blocks`` also
+    counts what lies beyond the size (preallocated), the block of extended attributes, and from some
+    extents on those of their index.
     """
     allocated = st.st_blocks * 512
-    return has_xattrs or allocated < st.st_size or allocated >= st.st_size + _ROUNDED_UP
+    whole = st.st_size <= allocated < st.st_size + _ROUNDED_UP
+    indexed = st.st_size > _UNINDEXED_BLOCKS * min(st.st_blksize, 4096)
+    if whole and not indexed and not has_xattrs:
+        return False
+    try:
+        return os.lseek(fd, 0, os.SEEK_HOLE) < st.st_size
+    except OSError as error:
+        if error.errno in (errno.ENXIO, errno.EINVAL, errno.EOPNOTSUPP):
+            return False  # it is empty by now, or nobody can tell
+        raise
 
 
 def sparse_ranges(fd: int, size: int) -> list[Range]:
     """What `data_ranges` tells of an open file, nothing if there is no hole in it."""
-    if not may_have_holes(os.fstat(fd), has_xattrs=has_xattrs(fd)):
+    if not has_holes(fd, os.fstat(fd), has_xattrs=has_xattrs(fd)):
         return []
     ranges = data_ranges(fd, size)
     return [] if all(part.is_data for part in ranges) else ranges

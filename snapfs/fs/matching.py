@@ -5,6 +5,7 @@ Where no rule can speak there is no object at all: a walk asks ``if rules is not
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -321,7 +322,11 @@ class RuleMatcher:
         if dir_fd is None or IGNORE_FILE not in names:
             return None
         try:
-            return _read_regular(dir_fd, IGNORE_FILE, _MAX_IGNORE_BYTES)
+            text = _read_regular(dir_fd, IGNORE_FILE, _MAX_IGNORE_BYTES + 1)
+            if text is not None and len(text) > _MAX_IGNORE_BYTES:
+                # Half of its rules would be other rules.
+                raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+            return text
         except OSError as error:
             self.report(path + b"/" + IGNORE_FILE if path else IGNORE_FILE, error)
             return None

@@ -36,10 +36,14 @@ class RuleLine(NamedTuple):
 class Rules:
     """Everything that decides what a snapshot leaves out. Sizes in bytes.
 
-    The last three say how it was when a snapshot was taken. ``standing`` holds (directory, text) of the
-    .snapfsignore files in force; None means that they are read from the live directories. ``marked`` holds
-    (directory, markers) of those that were left out but for their markers, ``large`` the paths of files
-    left out for their size: these stay left out, whatever became of marker and size since.
+    ``standing``, ``marked`` and ``large`` say how it was when a snapshot was taken. The first holds
+    (directory, text) of the .snapfsignore files in force; None means that they are read from the live
+    directories. The second holds (directory, markers) of those that were left out but for their markers, the
+    third the paths of files left out for their size: these stay left out, whatever became of marker and size
+    since.
+
+    ``spared`` is the uid, in hexadecimal, of the snapshot whose paths were captured although a rule leaves
+    them out, since it was about to be restored over them.
     """
 
     patterns: tuple[RuleLine, ...] = ()
@@ -50,6 +54,7 @@ class Rules:
     standing: tuple[tuple[bytes, bytes], ...] | None = None
     marked: tuple[tuple[bytes, tuple[bytes, ...]], ...] = ()
     large: tuple[bytes, ...] = ()
+    spared: str = ""
 
     def to_text(self) -> str:
         """As JSON, for the snapshot's row."""
@@ -69,6 +74,8 @@ class Rules:
             ]
         if self.large:
             value["large"] = list(map(to_text, self.large))
+        if self.spared:
+            value["spared"] = self.spared
         return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
     @staticmethod
@@ -95,6 +102,7 @@ class Rules:
                     for path, names in value.get("marked", ())
                 ),
                 large=tuple(map(to_bytes, value.get("large", ()))),
+                spared=str(value.get("spared", "")),
             )
         except NONSENSE as error:
             raise DamageError(
@@ -103,7 +111,7 @@ class Rules:
 
     def digest(self) -> bytes:
         """16 bytes that differ for different rules of the run; how it was then does not enter."""
-        text = replace(self, standing=None, marked=(), large=()).to_text()
+        text = replace(self, standing=None, marked=(), large=(), spared="").to_text()
         return hashlib.blake2b(text.encode(), digest_size=16).digest()
 
     def describe(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from snapfs.materialize.filewriter import REPLACES
 from snapfs.materialize.keeping import Keeper
 from snapfs.materialize.level import Level, list_names, names_by_inode, touch
 from snapfs.materialize.links import Leader, Links
+from snapfs.materialize.naming import Seen, seen
 from snapfs.materialize.nodes import make_other
 from snapfs.materialize.removal import Remover, unlink_forced
 from snapfs.materialize.run import Run
@@ -36,6 +37,8 @@ class Children:
         self._remover = Remover(run)
         self._keeper = Keeper(run, source, links)
         self._dry = run.options.dry_run
+        # With other terms whatever has the name is to go, be it what it may by then.
+        self._binds = run.options.saved is not None or run.options.overwrite is Overwrite.IF_NEWER
 
     def go_through(self, level: Level, fd: int, directory: WantedDir) -> None:
         """All wanted children of an open directory (``fd`` means nothing if it is not real)."""
@@ -240,32 +243,37 @@ class Children:
         """Make the entry, in place of ``live`` if that is there."""
         counts = self._run.counts
         number, inode = level.number, entry.inode
+        before = None if live is None or not self._binds else seen(live)
         if not self._dry:
             touch(level, fd, self._directories)
         linked = inode in self._linked
         leader = self._links.leader(inode) if linked else None
         if leader is not None:
             if not self._dry:
-                self._links.follow(inode, number, entry.name, replaces=live is not None)
+                self._links.follow(
+                    inode, number, entry.name, replaces=live is not None, before=before
+                )
         else:
             if linked:
                 self._links.lead(inode, Leader(number, entry.name, None))
             if self._dry:
                 counts.written_bytes += entry.size if entry.kind == Kind.FILE else 0
             else:
-                self._write(level, fd, entry, replaces=live is not None)
+                self._write(level, fd, entry, replaces=live is not None, before=before)
         if live is None:
             counts.created += 1
         else:
             counts.overwritten += 1
 
-    def _write(self, level: Level, fd: int, entry: Entry, *, replaces: bool) -> None:
+    def _write(
+        self, level: Level, fd: int, entry: Entry, *, replaces: bool, before: Seen | None
+    ) -> None:
         how = level.how | (REPLACES if replaces else 0)
         if entry.kind == Kind.FILE:
-            self._files.add(level.number, how, entry)
+            self._files.add(level.number, how, entry, before)
             return
         try:
-            refused = make_other(self._run, fd, entry, how)
+            refused = make_other(self._run, fd, entry, how, before)
         except OSError:
             self._run.failed.add((level.number, entry.name))
             raise

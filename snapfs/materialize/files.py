@@ -9,6 +9,7 @@ from snapfs.materialize.dispatch import Dispatcher
 from snapfs.materialize.filewriter import REPLACES, FileJob, Report, Trouble
 from snapfs.materialize.largefile import LARGE_BYTES, LargeFile
 from snapfs.materialize.links import Links
+from snapfs.materialize.naming import Seen
 from snapfs.materialize.places import Place
 from snapfs.materialize.run import Run
 from snapfs.materialize.wanted import Source
@@ -21,8 +22,8 @@ _SET_ID = 0o6000
 _BLOCK = int(ExtentKind.BLOCK)
 
 
-_Pending = tuple[int, int, Entry]
-"""Directory, how to write (``filewriter``), and what."""
+_Pending = tuple[int, int, Entry, Seen | None]
+"""Directory, how to write (``filewriter``), what, and in place of what."""
 
 
 class Files:
@@ -40,9 +41,9 @@ class Files:
         self._large: list[LargeFile] = []
         self._plain_owners = run.options.owner.is_plain
 
-    def add(self, directory: int, how: int, entry: Entry) -> None:
+    def add(self, directory: int, how: int, entry: Entry, before: Seen | None = None) -> None:
         """Write this file some time before `finish` returns."""
-        self._pending.append((directory, how, entry))
+        self._pending.append((directory, how, entry, before))
         if not len(self._pending) % _PUMP_FILES:
             if len(self._pending) >= _LOCATE_FILES:
                 self.flush()
@@ -51,7 +52,7 @@ class Files:
     def flush(self) -> None:
         """Make jobs of what was added."""
         pending, self._pending = self._pending, []
-        contents = {entry.content for _, _, entry in pending if entry.size < LARGE_BYTES}
+        contents = {entry.content for _, _, entry, _ in pending if entry.size < LARGE_BYTES}
         contents.discard(0)
         found = self._source.locate(list(contents)) if contents else {}
         plain: dict[int, tuple[Place, ...]] = {0: ()}
@@ -83,7 +84,7 @@ class Files:
                 large.abandon()
 
     def _job(self, item: _Pending, places: tuple[Place, ...]) -> FileJob:
-        directory, how, entry = item
+        directory, how, entry, before = item
         name, inode, _, mode, uid, gid, flags, xattr, size, mtime_s, mtime_nsec = entry[:11]
         mtime_ns = mtime_s * 1_000_000_000 + mtime_nsec
         if not self._plain_owners:
@@ -92,7 +93,9 @@ class Files:
         if flags and inode in self._source.linked:
             self._links.flags_later(directory, name, flags)
             flags = 0
-        return FileJob(directory, name, mode, uid, gid, flags, xattr, mtime_ns, size, how, places)
+        return FileJob(
+            directory, name, mode, uid, gid, flags, xattr, mtime_ns, size, how, places, before
+        )
 
     def _write_large(self, item: _Pending) -> None:
         content = item[2].content
@@ -114,7 +117,7 @@ class Files:
         self._fail(item, 0, "damaged: the repository has lost its bytes")
 
     def _fail(self, item: _Pending, number: int, what: str) -> None:
-        directory, how, entry = item
+        directory, how, entry, _ = item
         trouble = Trouble(directory, entry.name, number, what, True, bool(how & REPLACES))
         self._run.report(Report(1, 0, [trouble]))
 

@@ -19,7 +19,6 @@ from snapfs.blocks.reader import BlockReader
 from snapfs.errors import DamageError, RepositoryError, StorageFullError
 from snapfs.fs import temporary
 from snapfs.fs.inodeflags import NOCOW, set_flags
-from snapfs.fs.syscalls import rename_to_free_name
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
 from snapfs.materialize.attributes import (
     KEEP,
@@ -28,9 +27,9 @@ from snapfs.materialize.attributes import (
     Refusals,
     give,
     give_flags,
-    unlock_entry,
 )
 from snapfs.materialize.dirtable import DirCache
+from snapfs.materialize.naming import Seen, give_name
 from snapfs.materialize.places import Place
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import Kind
@@ -69,6 +68,8 @@ class FileJob(NamedTuple):
     size: int
     how: int
     places: Sequence[Place]
+    before: Seen | None = None
+    """what it replaces, if that must not have changed"""
 
 
 class Trouble(NamedTuple):
@@ -179,7 +180,7 @@ class FileWriter:
         return at - start
 
     def _make(self, job: FileJob) -> Refusals | None:
-        directory, name, mode, uid, gid, flags, xattr, mtime_ns, size, how, places = job
+        directory, name, mode, uid, gid, flags, xattr, mtime_ns, size, how, places, before = job
         dir_fd = self._dirs.fd(directory)
         direct = how & DIRECT
         ours = uid in (KEEP, self._uid) and gid in (KEEP, self._gid)
@@ -211,7 +212,7 @@ class FileWriter:
                 # Nobody may wait for it any more: what follows is the next command's, or the user's.
                 self._check_stop()
                 faults.point("restore.file-written")
-                give_name(working_name, name, dir_fd, replaces=bool(how & REPLACES))
+                give_name(working_name, name, dir_fd, replaces=bool(how & REPLACES), before=before)
             if refused is not None and (flags or how & STRIP_FLAGS):
                 give_flags(fd, flags, refused)
         except BaseException as error:
@@ -246,7 +247,7 @@ class FileWriter:
         if isinstance(error, OSError):
             if error.errno in _FULL:
                 raise storage_full(self._target) from error
-            text = os.strerror(error.errno) if error.errno else str(error)
+            text = error.strerror or str(error)
             if isinstance(error, FileExistsError):
                 text = "another name stands for the same file here"
             return Trouble(directory, name, error.errno or 0, text, True, replaces)
@@ -258,22 +259,6 @@ def storage_full(target: bytes) -> StorageFullError:
     path = os.fsdecode(target)
     hint = "free some space and restore again; --overwrite if-changed keeps what is done"
     return StorageFullError(f"no space left in {path}", subject=path, hint=hint)
-
-
-def give_name(working_name: bytes, name: bytes, dir_fd: int, *, replaces: bool) -> None:
-    """Give a finished entry its name: in place of what has it, even if that is immutable.
-
-    What was not there when the run looked is not replaced (FileExistsError).
-    """
-    if not replaces:
-        rename_to_free_name(working_name, name, dir_fd)
-        return
-    try:
-        os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
-    except PermissionError:
-        if not unlock_entry(name, dir_fd):
-            raise
-        os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
 
 
 def _write_at(fd: int, data: memoryview, at: int) -> None:

@@ -44,12 +44,17 @@ class Keeper:
         if shared and not self._links.claim(live, entry.inode):
             return False
         changed = False
-        if same != Same.ALL:
-            changed = self._mend(directory, fd, entry, live, dry_run=self._dry or shared)
-            if changed and shared:
+        if same != Same.ALL and self._mend(directory, fd, entry, live, dry_run=True):
+            if shared:
                 # Other names, perhaps outside, would change with it.
                 self._links.disclaim(live)
                 return False
+            if not self._run.is_saved(self._run.table.path(directory, entry.name), live):
+                self._run.passed(entry)
+                return True
+            changed = True
+            if not self._dry:
+                self._mend(directory, fd, entry, live, dry_run=False)
         if linked:
             kept = (live.st_dev, live.st_ino)
             self._links.lead(entry.inode, Leader(directory, entry.name, kept))
@@ -90,5 +95,6 @@ class Keeper:
             changed = mend(proc_path(held), entry.kind, found, wanted, refused, dry_run=dry_run)
         finally:
             os.close(held)
-        self._run.refusals(directory, entry.name, refused)
+        if not dry_run:
+            self._run.refusals(directory, entry.name, refused)
         return changed

@@ -21,8 +21,8 @@ from snapfs.materialize.filewriter import (
     Piece,
     Report,
     Trouble,
-    give_name,
 )
+from snapfs.materialize.naming import give_name
 from snapfs.materialize.places import Place
 from snapfs.materialize.run import Run
 from snapfs.model.kinds import Kind
@@ -130,7 +130,9 @@ class LargeFile:
         give(fd, Kind.FILE, wanted, refused)
         if not job.how & DIRECT:
             replaces = bool(job.how & REPLACES)
-            give_name(self._working_name, job.name, self._dir_fd, replaces=replaces)
+            give_name(
+                self._working_name, job.name, self._dir_fd, replaces=replaces, before=job.before
+            )
         if job.flags or job.how & STRIP_FLAGS:
             give_flags(fd, job.flags, refused)
         return refused

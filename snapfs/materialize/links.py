@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from array import array
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from snapfs.fs import temporary
@@ -15,8 +17,11 @@ from snapfs.fs.handles import open_file
 from snapfs.fs.inodeflags import get_flags
 from snapfs.materialize.attributes import Refusals, give_flags, unlock_entry
 from snapfs.materialize.dirtable import DirCache
-from snapfs.materialize.filewriter import give_name
+from snapfs.materialize.naming import CHANGED, ChangedError, Seen, give_name
 from snapfs.materialize.run import Run
+
+_BOUND = 2
+"""A name that is to be replaced only as long as what has it is as it was."""
 
 
 class Leader(NamedTuple):
@@ -38,6 +43,7 @@ class Links:
         self._directories = array("I")
         self._inodes = array("q")
         self._replaces = bytearray()
+        self._before = array("q")  # four numbers of each name
         self._names = bytearray()
         self._ends = array("Q", [0])
         self._flags: list[tuple[int, bytes, int]] = []
@@ -58,11 +64,14 @@ class Links:
         """The live inode is not kept after all."""
         del self._claims[live.st_dev, live.st_ino]
 
-    def follow(self, inode: int, directory: int, name: bytes, *, replaces: bool) -> None:
+    def follow(
+        self, inode: int, directory: int, name: bytes, *, replaces: bool, before: Seen | None
+    ) -> None:
         """Link this name to the leader of its group, in the end."""
         self._directories.append(directory)
         self._inodes.append(inode)
-        self._replaces.append(replaces)
+        self._replaces.append(_BOUND if before is not None else replaces)
+        self._before.extend(before or (0, 0, 0, 0))
         self._names += name
         self._ends.append(len(self._names))
 
@@ -78,10 +87,13 @@ class Links:
             name = bytes(self._names[self._ends[index] : self._ends[index + 1]])
             leader = self._leaders[inode]
             if (leader.directory, leader.name) in self._run.failed:
-                self._fail(index, directory, name, 0, "the file it is linked to is lost")
+                self._fail(index, directory, name, 0, "the file it is linked to is not restored")
                 continue
             try:
-                self._link(leader, directory, name, replaces=bool(self._replaces[index]))
+                self._link(leader, directory, name, self._way_of(index))
+            except ChangedError:
+                self._run.counts.left_alone += 1
+                self._fail(index, directory, name, 0, CHANGED)
             except OSError as error:
                 self._run.stop_if_full(error)
                 what = f"not linked: {error.strerror or error}"
@@ -98,12 +110,25 @@ class Links:
         else:
             self._run.counts.created -= 1
 
-    def _link(self, leader: Leader, directory: int, name: bytes, *, replaces: bool) -> None:
+    def _way_of(self, index: int) -> Callable[[bytes, int, bytes, int], None]:
+        """How a name is linked."""
+        if not self._replaces[index]:
+            return _link
+        mode, size, mtime_ns, ctime_ns = self._before[4 * index : 4 * index + 4]
+        bound = self._replaces[index] == _BOUND
+        return partial(_replace, before=(mode, size, mtime_ns, ctime_ns) if bound else None)
+
+    def _link(
+        self,
+        leader: Leader,
+        directory: int,
+        name: bytes,
+        link: Callable[[bytes, int, bytes, int], None],
+    ) -> None:
         # Two descriptors at once: the cache may close the first to open the second.
         from_fd = os.dup(self._dirs.fd(leader.directory))
         try:
             to_fd = self._dirs.fd(directory)
-            link = _replace if replaces else _link
             try:
                 link(leader.name, from_fd, name, to_fd)
             except PermissionError:
@@ -133,12 +158,12 @@ def _link(old: bytes, old_fd: int, new: bytes, new_fd: int) -> None:
     os.link(old, new, src_dir_fd=old_fd, dst_dir_fd=new_fd, follow_symlinks=False)
 
 
-def _replace(old: bytes, old_fd: int, new: bytes, new_fd: int) -> None:
+def _replace(old: bytes, old_fd: int, new: bytes, new_fd: int, before: Seen | None) -> None:
     """Link in place of what has the name; that both are one inode already is fine."""
     working_name = temporary.new_name()
     try:
         _link(old, old_fd, working_name, new_fd)
-        give_name(working_name, new, new_fd, replaces=True)
+        give_name(working_name, new, new_fd, replaces=True, before=before)
     finally:
         # Renaming one name of an inode over another does nothing, and both stay.
         try:

@@ -11,14 +11,18 @@ from snapfs.fs.handles import open_path, proc_path
 from snapfs.fs.special import make_node
 from snapfs.fs.xattrs import ACCESS_ACL, drop_xattr
 from snapfs.materialize.attributes import KEEP, USUAL_TIMES, Refusals, give
-from snapfs.materialize.filewriter import CLEAN, DIRECT, REPLACES, STRIP_ACL, give_name
+from snapfs.materialize.filewriter import CLEAN, DIRECT, REPLACES, STRIP_ACL
+from snapfs.materialize.naming import Seen, give_name
 from snapfs.materialize.run import Run
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 
 
-def make_other(run: Run, dir_fd: int, entry: Entry, how: int) -> Refusals | None:
-    """Make the entry in an open directory with all its attributes; ``how`` as for files.
+def make_other(
+    run: Run, dir_fd: int, entry: Entry, how: int, before: Seen | None
+) -> Refusals | None:
+    """Make the entry in an open directory with all its attributes; ``how`` and ``before`` as for
+    files.
 
     Raises OSError if it cannot be made.
     """
@@ -28,7 +32,8 @@ def make_other(run: Run, dir_fd: int, entry: Entry, how: int) -> Refusals | None
         working_name = temporary.new_name()
         try:
             refused = _make(run, dir_fd, entry._replace(name=working_name), how)
-            give_name(working_name, entry.name, dir_fd, replaces=bool(how & REPLACES))
+            replaces = bool(how & REPLACES)
+            give_name(working_name, entry.name, dir_fd, replaces=replaces, before=before)
             return refused
         except FileNotFoundError:
             # Another run took it for abandoned (`temporary.remove_abandoned`).

@@ -96,6 +96,16 @@ class Walk:
         self._run.counts.left_alone += 1
         return True
 
+    def _is_untouched(self, number: int, entry: Entry, live: os.stat_result) -> bool:
+        """Whether the repository stands where a directory is wanted."""
+        if (live.st_dev, live.st_ino) not in self._run.options.untouched:
+            return False
+        what = "the repository has its place: left alone"
+        self._run.problem(number, b"", 0, what)
+        self._directories.put(number, self._run.wanted_attributes(entry), Finish.NOTHING)
+        self._run.counts.left_alone += 1
+        return True
+
     def _enter_top(self, directory: WantedDir) -> Level | None:
         top = self._top
         if top.fd is not None and not top.made and self._spares(TOP, directory.entry):
@@ -131,7 +141,9 @@ class Walk:
         level: Level | None = None
         try:
             live = self._children.stat(parent, self._fd, entry.name)
-            if live is not None and self._spares(number, entry):
+            if live is not None and (
+                self._spares(number, entry) or self._is_untouched(number, entry, live)
+            ):
                 return None
             if live is not None and stat.S_ISDIR(live.st_mode):
                 level = self._enter_existing(parent, number, directory, live)
@@ -229,6 +241,8 @@ class Walk:
                 level.governed = False
             if not differs:
                 run.counts.unchanged += 1
+            elif level.governed and not run.is_saved(run.table.path(number), live):
+                level.governed = False
             elif level.governed:
                 run.counts.overwritten += 1
             else:

@@ -40,7 +40,7 @@ def collect_rows(catalog: Catalog) -> Freed:
 
 
 def free_pending(repository: Repository) -> int:
-    """At the end of a run that is no delete: free what a delete had to leave; bytes.
+    """At the end of a run that is no delete: free what this or an earlier one had to leave; bytes.
 
     The caller holds no lock. If somebody is reading still, a later run does it.
     """
@@ -56,7 +56,7 @@ def free_pending(repository: Repository) -> int:
 def collect_pending(repository: Repository) -> Freed:
     """What earlier runs had to leave: orphans first, then the files of doomed packs."""
     freed = Freed(0, 0, 0)
-    if repository.catalog.value(sql.ORPHANS):
+    if repository.catalog.value(sql.ORPHANS) or is_pending(repository.catalog):
         with change(repository) as made:
             freed = collect_rows(repository.catalog)
             made.record("collect", {})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
 from snapfs import faults
@@ -150,8 +150,10 @@ def heal(repository: Repository) -> None:
     log = journal(repository)
     if isinstance(log.verify_tail(known_tail(repository)), Clean):
         return
-    with repository.catalog.write():
-        tail = known_tail(repository)
+    fresh: JournalTail | None = None
+    # Not our own connection: its stage may be filled, and applying a record empties it.
+    with closing(repository.another_catalog()) as catalog, catalog.write():
+        tail = tail_of(catalog)
         match log.verify_tail(tail):
             case Clean():
                 return
@@ -159,8 +161,8 @@ def heal(repository: Repository) -> None:
                 assert tail is not None
                 log.truncate(tail)
             case Ahead(records=(record,)):
-                apply_record(repository, log.read(record).pieces)
-                set_tail(repository.catalog, record)
+                apply_record(catalog, repository.backend, log.read(record).pieces)
+                set_tail(catalog, record)
                 log.truncate(record)
             case Behind() if tail is None and only_first(log):
                 first = log.last_tail()
@@ -168,8 +170,8 @@ def heal(repository: Repository) -> None:
                     for name in log.files():
                         repository.backend.remove(f"journal/{name}")
                 else:
-                    apply_record(repository, log.read(first).pieces)
-                    set_tail(repository.catalog, first)
+                    apply_record(catalog, repository.backend, log.read(first).pieces)
+                    set_tail(catalog, first)
             case Damaged() if tail is not None and log.is_of_another(tail):
                 raise CatalogBehindError(
                     f"catalog.db and the journal of {repository.name} tell of different changes: one of "
@@ -178,11 +180,8 @@ def heal(repository: Repository) -> None:
                     hint="put the right one back, or run snapfs rebuild-catalog: the journal counts",
                 )
             case Damaged() if tail is not None and not log.goes_beyond(tail):
-                fresh = log.start_file(
-                    tail, dump_record(repository.catalog, repository.clock.now_ns())
-                )
-                set_tail(repository.catalog, fresh)
-                log.remove_older(fresh)
+                fresh = log.start_file(tail, dump_record(catalog, repository.clock.now_ns()))
+                set_tail(catalog, fresh)
             case Ahead() | Behind() | Damaged():
                 raise CatalogBehindError(
                     f"the journal of {repository.name} knows changes that catalog.db does not: "
@@ -190,6 +189,8 @@ def heal(repository: Repository) -> None:
                     subject=repository.name,
                     hint="run snapfs rebuild-catalog",
                 )
+    if fresh is not None:
+        log.remove_older(fresh)
 
 
 def only_first(log: Journal) -> bool:
@@ -206,7 +207,8 @@ def dump_if_due(repository: Repository) -> None:
     sizes = journal(repository).sizes(tail)
     if sizes.delta_bytes <= max(sizes.dump_bytes, DUMP_AFTER_BYTES):
         return
-    with repository.catalog.write():
+    with ExitStack() as stack:
+        _begin(repository, stack)
         tail = known_tail(repository)
         log = journal(repository)
         fresh = log.start_file(tail, dump_record(repository.catalog, repository.clock.now_ns()))

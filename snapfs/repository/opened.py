@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
@@ -100,6 +100,16 @@ class Repository:
             os.close(self.fd)
             raise
 
+    def folders(self) -> frozenset[tuple[int, int]]:
+        """Device and inode number of the repository's folder and of those in it: whatever leads there, nothing
+        but the repository itself reads or writes in them.
+        """
+        found = [os.fstat(self.fd)]
+        for name in FOLDERS:
+            with suppress(FileNotFoundError):
+                found.append(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
+        return frozenset((st.st_dev, st.st_ino) for st in found)
+
     def _read_config(self) -> Config | None:
         """None where it is damaged or lost and only reading is wanted, which needs none."""
         try:
@@ -130,6 +140,10 @@ class Repository:
             if isinstance(error, ValueError):
                 raise self.config_damage from error
             raise
+
+    def another_catalog(self) -> Catalog:
+        """The catalog once more, with temporary tables of its own. To be closed by the caller."""
+        return Catalog(os.path.join(self.path, CATALOG), write=True)
 
     def _open_catalog(self, config: Config | None) -> Catalog:
         path = os.path.join(self.path, CATALOG)

@@ -16,13 +16,19 @@ from snapfs.blocks.packreader import PackReader
 from snapfs.blocks.segment import split_digests
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
-from snapfs.catalog.commit import DigestsOf, Replay, SegmentRow, counters, set_counters
+from snapfs.catalog.commit import (
+    DigestsOf,
+    Replay,
+    SegmentRow,
+    counters,
+    put_unused,
+    set_counters,
+)
 from snapfs.catalog.database import Catalog, UnfitValues
 from snapfs.catalog.fold import collect, fold, leave_pending
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import NONSENSE, DamageError, SnapfsError
 from snapfs.model.snapshot import Root
-from snapfs.repository.opened import Repository
 from snapfs.storage.contract import Backend, StorageError
 from snapfs.stream.record import RowPiece, decode_record
 
@@ -78,10 +84,10 @@ class Record(NamedTuple):
     digests_of: DigestsOf
 
 
-def apply_record(repository: Repository, pieces: Iterable[bytes]) -> None:
-    """Apply one record to the open catalog (inside a write)."""
-    with PackDigests(repository.backend) as digests_of:
-        apply(repository.catalog, pieces, digests_of)
+def apply_record(catalog: Catalog, backend: Backend, pieces: Iterable[bytes]) -> None:
+    """Apply one record (inside a write); ``backend`` holds the packs."""
+    with PackDigests(backend) as digests_of:
+        apply(catalog, pieces, digests_of)
 
 
 def apply(catalog: Catalog, pieces: Iterable[bytes], digests_of: DigestsOf) -> str:
@@ -104,6 +110,7 @@ def _create(catalog: Catalog, record: Record) -> None:
         replay.take(piece.name, piece.rows)
     snapshot = snapshot_from_json(record.header["snapshot"])
     replay.finish(snapshot.root_id, snapshot, record.header["previous"], record.header["tags"])
+    put_unused(catalog, record.header.get("unused", ()))
     for kind, number, name in record.header["owners"]:
         catalog.execute(sql.OWNER_PUT, (snapshot.root_id, kind, number, name))
 

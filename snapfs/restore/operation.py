@@ -39,6 +39,7 @@ from snapfs.restore.protect import Protection
 from snapfs.restore.safety import take_safety
 from snapfs.restore.saved import Saved
 from snapfs.restore.selection import Filter, Selection
+from snapfs.tree.state import spared
 
 TOLD = 1000
 """Deletions that a plan names; more only count."""
@@ -193,9 +194,10 @@ def _write(
         )
         faults.point("restore.planned")
         prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
-        protection = Protection(
-            Rules.from_text(kept.rules), chosen, target, prefix, _repository_id(repository)
-        )
+        untouched = repository.folders()
+        rules = Rules.from_text(kept.rules)
+        brought = spared(catalog, root.id, rules.spared)
+        protection = Protection(rules, chosen, target, prefix, untouched, brought)
         if not sound:
             what = (
                 f"the catalog is damaged: this is not {snapshot.name} as it was; run snapfs verify"
@@ -218,6 +220,7 @@ def _write(
                 owner=_owner(repository, root, options),
                 same=known.same,
                 protected=protection,
+                untouched=untouched,
                 saved=None if safety is None else Saved(catalog, root.id, safety.id),
                 deleting=deleting,
             ),
@@ -324,11 +327,21 @@ def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owner
     return owners.OwnerRule()
 
 
-def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:
-    name = os.fsdecode(target)
+def _lies_in(repository: Repository, target: bytes) -> bool:
     real = os.path.realpath(target)
     own = os.path.realpath(repository.path)
     if real == own or real.startswith(own + b"/"):
+        return True
+    try:
+        st = os.stat(target)  # a bind mount of it has another path
+    except OSError:
+        return False
+    return (st.st_dev, st.st_ino) in repository.folders()
+
+
+def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:
+    name = os.fsdecode(target)
+    if _lies_in(repository, target):
         raise UsageError(f"{name} lies in the repository", subject=name, hint="name another target")
     if options.in_place or options.overwrite is not None:
         return
@@ -346,8 +359,3 @@ def _check_target(repository: Repository, target: bytes, options: RestoreOptions
         raise UsageError(f"{name} is no directory", subject=name) from error
     except OSError as error:
         raise SnapfsError(f"{name} cannot be read: {error.strerror}", subject=name) from error
-
-
-def _repository_id(repository: Repository) -> tuple[int, int]:
-    st = os.fstat(repository.fd)
-    return st.st_dev, st.st_ino

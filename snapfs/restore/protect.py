@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container
+from collections.abc import Callable, Container
 
 from snapfs.fs.handles import open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
@@ -22,15 +22,20 @@ class Protection:
         chosen: Filter,
         target: bytes,
         prefix: bytes,
-        repository: tuple[int, int],
+        untouched: frozenset[tuple[int, int]],
+        brought: Callable[[bytes], bool],
     ) -> None:
-        """``prefix`` is the path from the root of what lands in ``target``."""
+        """``prefix`` is the path from the root of what lands in ``target``, ``untouched`` as in
+        `MaterializeOptions`. ``brought`` says of a path from the root whether it is there only because of the
+        restore that is undone: no rule keeps that.
+        """
         self._rules = rules
         self._matcher = RuleMatcher(rules)
         self._filter = chosen
         self._target = target
         self._prefix = tuple(prefix.split(b"/")) if prefix else ()
-        self._repository = repository
+        self._untouched = untouched
+        self._brought = brought
         self._way: list[bytes] = []
         self._levels: list[DirRules | None] = []  # of the top, and of each directory on the way
 
@@ -40,10 +45,13 @@ class Protection:
         if is_dir and self._is_repository(live):
             return True
         here = self._prefix + tuple(parts)
-        if not self._filter.empty:
-            path = join(b"/".join(here), name)
-            if self._filter.excluded(path, is_dir) or not self._filter.included(path, is_dir):
-                return True
+        path = join(b"/".join(here), name)
+        if not self._filter.empty and (
+            self._filter.excluded(path, is_dir) or not self._filter.included(path, is_dir)
+        ):
+            return True
+        if self._brought(path):
+            return False
         rules = self._rules_of(here)
         return rules is not None and rules.excluded(name, is_dir, self._size(live, is_dir))
 
@@ -92,7 +100,7 @@ class Protection:
             st = os.lstat(live)
         except OSError:
             return False
-        return (st.st_dev, st.st_ino) == self._repository
+        return (st.st_dev, st.st_ino) in self._untouched
 
     def _size(self, live: bytes, is_dir: bool) -> int:
         if self._rules.larger_than is None or is_dir:

@@ -8,6 +8,7 @@ that has grown too large, a directory that got a marker), for it will be overwri
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog import rows, view
@@ -23,7 +24,7 @@ from snapfs.progress import Problem, Progress, with_reason
 from snapfs.repository.opened import Repository
 from snapfs.restore.options import RestoreOptions
 from snapfs.restore.selection import Filter
-from snapfs.tree.state import Inodes, Paths, StagedState, held
+from snapfs.tree.state import Inodes, Paths, StagedState, held, spared
 
 TAG = "safety"
 CHANGED = "changed while read"
@@ -58,17 +59,21 @@ def take_safety(
                 hint="mend that, or give --no-safety",
             )
 
+    rules = Rules.from_text(kept.rules)
+    restored = held(repository.catalog, root.id, snapshot.id)
+    # What an undo takes away again: names that the restore before it brought.
+    brought = spared(repository.catalog, root.id, rules.spared)
     fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         taken = take(
             repository,
             root,
             fd,
-            Rules.from_text(kept.rules),
+            replace(rules, spared=kept.uid.hex()),
             TakeOptions(
                 message=f"before restore of {snapshot.name}",
                 tags=(TAG,),
-                spare=held(repository.catalog, root.id, snapshot.id),
+                spare=lambda path: restored(path) or brought(path),
                 refuse=refuse,
             ),
             progress=progress,

@@ -196,6 +196,14 @@ def held(catalog: Catalog, root_id: int, snapshot_id: int) -> Callable[[bytes], 
     return lambda path: inodes.at(path) is not None
 
 
+def spared(catalog: Catalog, root_id: int, uid: str) -> Callable[[bytes], bool]:
+    """`held` for the snapshot of a root with this uid (`Rules.spared`); if it is gone, of no path."""
+    for row in rows.snapshot_rows(catalog, root_id) if uid else ():
+        if row.uid.hex() == uid:
+            return held(catalog, root_id, row.id)
+    return lambda _: False
+
+
 def walk(
     children: Callable[[int], Iterator[Entry]],
     inode: int,

@@ -218,6 +218,12 @@ class _PackCheck:
         self._blocks += len(blocks)
         report.read_bytes += seen.read_bytes
         report.progress.advance(entries=1, read_bytes=seen.read_bytes)
+        if seen.findings and not blocks:
+            # What was stored again elsewhere: the pack stays for the sake of its other segments.
+            report.note(
+                f"{pack_key(pack.name)} segment {place.ordinal} is damaged; nothing needs it any more"
+            )
+            return
         for finding in seen.findings:
             report.add(
                 pack_key(pack.name), finding.what, segment=place.ordinal, offset=finding.offset

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,3 +100,30 @@ def test_holes_that_the_count_of_blocks_hides(run: InProcess, tree: Path, worksp
         finally:
             os.close(made)
             os.close(live)
+
+
+@pytest.mark.parametrize("blocks", [24, 200])
+def test_a_hole_that_the_blocks_of_the_index_hide(
+    blocks: int, filesystem: Callable[[str], Path], run: InProcess, workspace: Path
+) -> None:
+    """A file of many extents takes a block for their index, as much as one hole saves; also a large file."""
+    tree = filesystem("ext4")
+    hole = blocks // 2
+    with (tree / "f").open("wb") as file, (tree / "beside").open("wb") as other:
+        for number in range(blocks):
+            if number != hole:
+                os.pwrite(file.fileno(), os.urandom(4096), number * 4096)
+                os.fdatasync(file.fileno())
+            os.pwrite(other.fileno(), b"x" * 4096, number * 4096)
+            os.fdatasync(other.fileno())
+    st = (tree / "f").stat()
+    assert st.st_blocks * 512 >= st.st_size == blocks * 4096
+    run("create", tree, "--name", "one")
+    run("restore", "one", "--to", workspace / "to", cwd=tree)
+    made = os.open(workspace / "to" / "f", os.O_RDONLY)
+    try:
+        assert os.lseek(made, 0, os.SEEK_HOLE) == hole * 4096
+        assert os.lseek(made, hole * 4096, os.SEEK_DATA) == (hole + 1) * 4096
+    finally:
+        os.close(made)
+    assert (workspace / "to" / "f").read_bytes() == (tree / "f").read_bytes()

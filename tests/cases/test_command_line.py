@@ -250,3 +250,13 @@ def test_no_snapshot_is_made_without_descriptors(limit: int, snapfs: Program, tr
         assert done.stdout == b""
     else:
         snapfs("restore", "tree@one", "--to", tree / "../to")
+
+
+def test_a_full_output_hides_no_snapshot(snapfs: Program, tree: Path) -> None:
+    """The name could not be told; that there is a snapshot is."""
+    with Path("/dev/full").open("wb") as full:
+        process = snapfs.start("create", tree, "--name", "s0", stdout=full.fileno())
+        done = snapfs.finish(process, ok=(1,))
+    assert "standard output: No space left on device" in done.errors
+    assert "first snapshot" in done.errors
+    assert names(snapfs("list", "--json")) == ["s0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.harness.inprocess import InProcess
 from tests.harness.output import names
 from tests.harness.program import Program
-from tests.harness.trees import assert_same, survey
+from tests.harness.trees import State, assert_same, survey
 from tests.harness.user import User
 
 TAG = "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -249,3 +250,36 @@ def test_a_problem_of_a_closed_directory_has_its_name(
     (own / "f").write_text("changed")
     as_user("restore", "then", "--in-place", "--yes", cwd=own, ok=(3,))
     assert (own / "f").read_text() == "old"
+
+
+def test_an_undo_takes_away_what_a_rule_leaves_out(run: InProcess, tree: Path) -> None:
+    """The restore brought it into a directory that had got a marker; and it may be brought again."""
+    (tree / "d").mkdir()
+    (tree / "d" / "x").write_text("then")
+    run("create", tree, "--name", "then", "--exclude-if-present", ".mark")
+    (tree / "d" / "x").unlink()
+    (tree / "d" / ".mark").touch()
+    (tree / "d" / "mine").write_text("never captured")
+    before = survey(tree)
+    _there_and_back(run, tree, before, ["restore", "then", "--in-place", "--delete", "--yes"])
+
+
+def test_an_undo_takes_away_what_is_too_large_for_its_rules(run: InProcess, tree: Path) -> None:
+    (tree / "x").write_text("1")
+    run("create", tree, "--name", "small", "--exclude-larger-than", "5")
+    (tree / "x").write_text("12345678")
+    run("restore", "small", "--in-place", "--delete", "--yes", cwd=tree)
+    (tree / "x").unlink()
+    safety = names(run("list", "--json", cwd=tree))[1]
+    before = survey(tree)
+    _there_and_back(run, tree, before, ["restore", safety, "--in-place", "--delete", "--yes"])
+
+
+def _there_and_back(run: InProcess, tree: Path, before: State, words: list[str]) -> None:
+    done = run(*words, cwd=tree)
+    after = survey(tree)
+    assert (tree / "x").exists() or (tree / "d" / "x").exists()
+    for state in (before, after, before):
+        undo = shlex.split(done.text.splitlines()[-1])
+        done = run(*undo[3:], "--yes", cwd=tree)
+        assert_same(state, survey(tree))

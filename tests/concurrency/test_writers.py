@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import stat
 import subprocess
 import time
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from snapfs.materialize import naming
 from snapfs.model.units import format_size
 from tests.harness.history import History
 from tests.harness.inprocess import InProcess
@@ -211,7 +214,7 @@ def test_delete_never_waits_for_a_reader(past: History) -> None:
     after = {path.name: path.stat().st_size for path in packs.iterdir()}
     gone = sum(size for name, size in before.items() if name not in after)
     assert gone > 100_000
-    assert f"freed {format_size(gone)} that an earlier delete had to leave" in taken.errors
+    assert f"freed {format_size(gone)} of packs that nothing needs any more" in taken.errors
     past.states["next"] = survey(past.tree)
     past.check("s2", "next")
 
@@ -282,3 +285,128 @@ def test_what_changed_while_the_safety_snapshot_read_it_is_left_alone(past: Hist
         errors = go_on(past, process, ok=(3,))
     assert "! log: came or changed since the safety snapshot" in errors
     assert (past.tree / "log").read_text() == "now, at length"
+
+
+@pytest.mark.parametrize("killed", ["create", "delete"])
+@pytest.mark.parametrize("first", [False, True])
+def test_a_record_left_by_another_run_does_not_touch_what_is_staged(
+    killed: str, first: bool, past: History, workspace: Path
+) -> None:
+    """Whoever commits next finishes it, and has a filled stage already."""
+    other = workspace / "other"
+    other.mkdir()
+    (other / "kept").write_text("kept")
+    if not first:
+        past.snapfs.create(other, "before")
+    (other / "new").write_text("new")
+    state = survey(other)
+    process = stopped_at(past, "create.walked", "create", other, "--name", "meant")
+    try:
+        past.change()
+        words = ("create", past.tree) if killed == "create" else ("delete", "s1", "--yes")
+        crash = {"SNAPFS_CRASH_AT": f"{killed}.journal-durable"}
+        done = past.snapfs(*words, cwd=past.tree, env=crash, ok=None)
+        assert done.code == -signal.SIGKILL
+    finally:
+        go_on(past, process)
+    past.snapfs.restore("other@meant", workspace / "back")
+    assert_same(state, survey(workspace / "back"))
+    if not first:
+        past.snapfs.restore("other@before", workspace / "older")
+        assert sorted(os.listdir(workspace / "older")) == ["kept"]
+    assert len(past.listed()) == (4 if killed == "create" else 2)
+    past.snapfs.verify("--data")
+    past.snapfs("rebuild-catalog", "--yes")
+    past.snapfs.restore("other@meant", workspace / "again")
+    assert_same(state, survey(workspace / "again"))
+
+
+def test_what_changes_unseen_after_the_safety_snapshot_is_left_alone(past: History) -> None:
+    """Bytes of equal size and time under two names, modes of a file and of a directory."""
+    tree = past.tree
+    (tree / "f").write_text("then")
+    os.link(tree / "f", tree / "g")
+    (tree / "mode-of-file").write_text("")
+    (tree / "mode-of-dir").mkdir()
+    (tree / "calm").mkdir()
+    past.snapfs.create(tree, "then")
+    (tree / "f").write_text("work")
+    os.utime(tree / "f", (1, 1))
+    for name in ("mode-of-file", "mode-of-dir", "calm"):
+        (tree / name).chmod(0o700)
+    process = stopped_at(past, "restore.safety-taken", "restore", "then", "--in-place", "--yes")
+    try:
+        (tree / "f").write_text("mine")
+        os.utime(tree / "f", (1, 1))
+        (tree / "mode-of-file").chmod(0o600)
+        (tree / "mode-of-dir").chmod(0o711)
+        (tree / "calm" / "new").write_text("")
+    finally:
+        errors = go_on(past, process, ok=(3,))
+    assert (tree / "f").read_text() == (tree / "g").read_text() == "mine"
+    assert stat.S_IMODE((tree / "mode-of-file").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tree / "mode-of-dir").stat().st_mode) == 0o711
+    assert stat.S_IMODE((tree / "calm").stat().st_mode) == 0o755
+    for name in ("f", "g", "mode-of-file", "mode-of-dir"):
+        assert f"! {name}: came or changed since the safety snapshot" in errors
+    assert errors.count("since the safety snapshot") == 4
+
+
+@pytest.mark.parametrize("module", ["filewriter", "largefile", "links", "nodes"])
+def test_what_changes_until_it_is_replaced_is_left_alone(
+    module: str, run: InProcess, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are written a good while after the walk looked at what they replace, links at the very end."""
+    victim = tree / "victim"
+    other = tree / "another"
+    other.write_text("then")
+    if module == "links":
+        os.link(other, victim)
+    elif module == "nodes":
+        victim.symlink_to("then")
+    else:
+        victim.write_text("then")
+    (tree / "zz").write_text("then")
+    run("create", tree, "--name", "then")
+    for path in (other, victim, tree / "zz"):
+        path.unlink()
+        path.write_text("now")
+    if module == "largefile":
+        for name in ("files", "largefile"):
+            monkeypatch.setattr(f"snapfs.materialize.{name}.LARGE_BYTES", 1)
+    give = naming.give_name
+
+    def late(working_name: bytes, name: bytes, dir_fd: int, **options: Any) -> None:
+        if name == b"victim":
+            victim.write_text("precious")
+        give(working_name, name, dir_fd, **options)
+
+    monkeypatch.setattr(f"snapfs.materialize.{module}.give_name", late)
+    done = run("restore", "then", "--in-place", "--yes", cwd=tree, ok=(3,))
+    assert victim.read_text() == "precious"
+    assert f"! victim: {naming.CHANGED}" in done.errors
+    assert "3 overwritten, 1 left alone" in done.errors
+    assert other.read_text() == (tree / "zz").read_text() == "then"
+    assert sorted(os.listdir(tree)) == ["another", "victim", "zz"]
+
+
+def test_if_newer_holds_until_a_file_is_replaced(
+    run: InProcess, tree: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "victim").write_text("then")
+    run("create", tree, "--name", "then")
+    target = workspace / "target"
+    target.mkdir()
+    (target / "victim").write_text("older")
+    os.utime(target / "victim", (1, 1))
+    give = naming.give_name
+
+    def late(working_name: bytes, name: bytes, dir_fd: int, **options: Any) -> None:
+        (target / "victim").write_text("newer")
+        give(working_name, name, dir_fd, **options)
+
+    monkeypatch.setattr("snapfs.materialize.filewriter.give_name", late)
+    words = ("restore", f"{tree.name}@then", "--to", target, "--overwrite", "if-newer")
+    done = run(*words, ok=(3,))
+    assert (target / "victim").read_text() == "newer"
+    assert f"! victim: {naming.CHANGED}" in done.errors

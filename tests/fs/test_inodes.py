@@ -14,7 +14,7 @@ import pytest
 
 from snapfs.fs import machine, temporary
 from snapfs.fs.handles import open_file, open_path, open_top, proc_child, proc_path
-from snapfs.fs.holes import Range, data_ranges, may_have_holes
+from snapfs.fs.holes import Range, data_ranges, has_holes
 from snapfs.fs.inodeflags import APPEND, IMMUTABLE, NODUMP, get_flags, set_flags
 from snapfs.fs.mounts import Mount, is_network, mount_of, mounts_below, parse_mountinfo
 from snapfs.fs.special import make_node
@@ -92,7 +92,7 @@ def test_holes(filesystem: Callable[[str], Path], kind: str) -> None:
     os.pwrite(fd, b"x" * unit, 2 * unit)
     os.pwrite(fd, b"y" * unit, 5 * unit)
     os.fsync(fd)
-    assert may_have_holes(os.fstat(fd))
+    assert has_holes(fd, os.fstat(fd))
     assert data_ranges(fd, 8 * unit) == [
         Range(False, 0, 2 * unit),
         Range(True, 2 * unit, unit),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -216,3 +217,16 @@ def test_an_unreadable_ignore_file_is_told(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.undo()
     os.close(fd)
     assert told == [(b"d/.snapfsignore", 13)]
+
+
+def test_an_ignore_file_that_is_too_large_says_nothing_and_is_told(tmp_path: Path) -> None:
+    """A part of it could end in the middle of a pattern, and leave out everything."""
+    (tmp_path / ".snapfsignore").write_bytes(b"#" * ((1 << 20) - 2) + b"\n*.tmp\n")
+    told: list[tuple[bytes, int | None]] = []
+    matcher = RuleMatcher(Rules(), problem=lambda path, error: told.append((path, error.errno)))
+    fd = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert matcher.enter(None, b"d", b"d", fd, [b".snapfsignore"]) is None
+    finally:
+        os.close(fd)
+    assert told == [(b"d/.snapfsignore", errno.EFBIG)]

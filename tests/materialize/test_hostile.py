@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from snapfs.fs.inodeflags import APPEND, IMMUTABLE, NODUMP, get_flags, set_flags
-from snapfs.materialize import filewriter
+from snapfs.materialize import naming
 from snapfs.materialize.wanted import Overwrite
 from snapfs.progress import Problem
 from tests.harness.require import need_root
@@ -280,13 +280,13 @@ def test_a_name_that_appears_meanwhile_is_not_overwritten(
     target.mkdir()
     (target / "other").touch()
     problems: list[Problem] = []
-    real = filewriter.rename_to_free_name
+    real = naming.rename_to_free_name
 
     def late(old: bytes, new: bytes, dir_fd: int) -> None:
         (target / "f").write_text("theirs")
         real(old, new, dir_fd)
 
-    monkeypatch.setattr(filewriter, "rename_to_free_name", late)
+    monkeypatch.setattr(naming, "rename_to_free_name", late)
     result = restore(target, problems=problems, dry=False)
     assert (target / "f").read_text() == "theirs"
     assert [problem.path for problem in problems] == [b"f"]

@@ -29,9 +29,12 @@ def print_created(
         invocation.out.line(f"{quote(explained.path or b'.')}: {verdict}{rule}")
     for rule in result.unused_rules:
         invocation.say(f"matched nothing: {rule}")
-    if name is not None:
-        invocation.out.line(name)
-    invocation.say(summary(result, dry_run=dry_run, skip_if_unchanged=skip_if_unchanged))
+    try:
+        if name is not None:
+            invocation.out.line(name)
+            invocation.out.flush()
+    finally:  # also where nobody takes the name: the snapshot is there
+        invocation.say(summary(result, dry_run=dry_run, skip_if_unchanged=skip_if_unchanged))
 
 
 def summary(result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool) -> str:
@@ -49,7 +52,9 @@ def summary(result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool) -> 
         f"read {format_size(result.read_bytes)}, {stored}, {format_duration(result.duration_ns)}",
     ]
     if result.problems:
-        parts.append(f"{format_count(result.problems, 'problem')}, so it is incomplete")
+        incomplete = result.snapshot is not None and not result.snapshot.complete
+        so = ", so it is incomplete" if incomplete else ""
+        parts.append(format_count(result.problems, "problem") + so)
     text = f"{result.root.label}: {'; '.join(parts)}"
     if dry_run:
         text += f"; {'no snapshot would be taken, ' if skipped else ''}dry run, nothing stored"

@@ -1,0 +1,97 @@
+"""A restore never writes into the repository that it reads from, nor deletes in it, whatever stands there in the snapshot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.harness.filesystems import bound
+from tests.harness.inprocess import InProcess
+from tests.harness.require import need_root
+from tests.harness.trees import assert_same, survey
+
+
+@pytest.fixture
+def moved(workspace: Path, tree: Path) -> InProcess:
+    """A snapshot of a tree with a directory where the repository stands by now."""
+    run = InProcess(workspace / "repository")
+    for name in ("packs", "journal", "locks", "mine"):
+        (tree / "sub" / "store" / name).mkdir(parents=True)
+    for name in ("config", "catalog.db", "packs/x", "notes"):
+        (tree / "sub" / "store" / name).write_text("of the tree")
+    (tree / "thesis").write_text("then")
+    run("create", tree, "--name", "then")
+    shutil.rmtree(tree / "sub" / "store")
+    shutil.move(workspace / "repository", tree / "sub" / "store")
+    (tree / "thesis").write_text("now")
+    return InProcess(tree / "sub" / "store")
+
+
+def kept(repository: Path) -> dict[str, bytes]:
+    """What no command changes that deletes no snapshot."""
+    found = [repository / "config", *(repository / "packs").iterdir()]
+    return {path.name: path.read_bytes() for path in found}
+
+
+TERMS = {
+    "over": ("--overwrite", "always"),
+    "over and delete": ("--overwrite", "if-changed", "--delete"),
+    "in place": ("--in-place", "--no-safety", "--yes"),
+    "in place and delete": ("--in-place", "--no-safety", "--delete", "--yes"),
+    "with a safety snapshot": ("--in-place", "--delete", "--yes"),
+}
+
+
+@pytest.mark.parametrize("terms", TERMS.values(), ids=TERMS)
+def test_it_stands_where_a_directory_is_wanted(
+    terms: tuple[str, ...], moved: InProcess, tree: Path, workspace: Path
+) -> None:
+    to = () if "--in-place" in terms else ("--to", tree)
+    before = kept(moved.repository)
+    done = moved("restore", f"{tree.name}@then", *to, *terms, ok=(3,))
+    assert "! sub/store: the repository has its place: left alone" in done.errors
+    assert (tree / "thesis").read_text() == "then"
+    assert os.listdir(tree / "sub") == ["store"]
+    after = kept(moved.repository)
+    assert {name: after.get(name) for name in before} == before
+    moved("verify", "--data")
+    moved("restore", f"{tree.name}@then", "--to", workspace / "all")
+    assert (workspace / "all" / "sub" / "store" / "notes").read_text() == "of the tree"
+
+
+def test_it_stands_where_a_file_is_wanted(workspace: Path, tree: Path) -> None:
+    run = InProcess(workspace / "repository")
+    (tree / "store").write_text("a file then")
+    run("create", tree, "--name", "then")
+    (tree / "store").unlink()
+    shutil.move(workspace / "repository", tree / "store")
+    run = InProcess(tree / "store")
+    words = ("restore", "then", "--in-place", "--no-safety", "--delete", "--yes")
+    done = run(*words, cwd=tree, ok=(3,))
+    assert "! store: what has its place is not part of the snapshot" in done.errors
+    run("verify", "--data")
+
+
+def test_another_way_leads_to_it(workspace: Path, tree: Path) -> None:
+    """A bind mount of the repository, or of its packs, has a path of its own."""
+    need_root()
+    run = InProcess(workspace / "repository")
+    (tree / "f").write_text("then")
+    (tree / "packs").mkdir()
+    run("create", tree, "--name", "then")
+    before = survey(run.repository / "packs")
+    for folder in (run.repository, run.repository / "packs"):
+        (workspace / "seen").mkdir(exist_ok=True)
+        with bound(folder, workspace / "seen") as seen:
+            words = ("restore", f"{tree.name}@then", "--to", seen, "--overwrite", "always")
+            done = run(*words, "--delete", ok=(2,))
+            assert "lies in the repository" in done.errors
+        with bound(folder, tree / "packs"):
+            words = ("restore", "then", "--in-place", "--no-safety", "--delete", "--yes")
+            done = run(*words, cwd=tree, ok=(3,))
+            assert "! packs: the repository has its place" in done.errors
+    assert_same(before, survey(run.repository / "packs"))
+    run("verify", "--data")
