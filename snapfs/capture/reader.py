@@ -30,6 +30,8 @@ BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.
 SECOND = 1_000_000_000
 WINDOW_BYTES = 4 * 1024 * 1024
 TRIES = 3
+SMALLEST_BLOCK = 1024
+"""Of filesystems: a file within one has no hole beside its data."""
 MOVED = "was moved or removed while it was read"
 """Of a directory that is not where it was."""
 PATH_LIMIT = 4000
@@ -200,15 +202,13 @@ class FileReader:
                 or st.st_ino != ino % (1 << 64)
                 or st.st_dev != dev % (1 << 64)
                 or not stat.S_ISREG(st.st_mode)
-                or (size >= 4096 and has_holes(fd, st))
+                or (size > min(st.st_blksize, 4096) and has_holes(fd, size))
                 or (size and not data[0] and is_zero(data))
             ):
                 return None
             flags = get_flags(fd)
             xattr = b""
             if has_xattrs(fd):
-                if size >= 4096 and sparse_ranges(fd, size):
-                    return None
                 xattr = read_xattrs(fd)
         except OSError:
             return None
@@ -307,7 +307,7 @@ class FileReader:
         if not data:
             return None, 0, None
         zero = is_zero(data)
-        ranges = sparse_ranges(fd, size) if zero or size >= 4096 else []
+        ranges = sparse_ranges(fd, size) if zero or size > SMALLEST_BLOCK else []
         if zero or ranges:
             extents = self._ranges(fd, size, ranges)
             if len(extents) != 1 or extents[0][0] != BLOCK:

@@ -73,6 +73,8 @@ class Taken:
     """files, directories, other entries and bytes of the state, made a snapshot or not"""
     damaged: bool
     """whether packs are damaged, and it was not looked whether the directory still has what they held"""
+    unread_rules: int
+    """ignore files whose rules do not count"""
 
 
 def take(
@@ -120,7 +122,13 @@ def _take(
         row = _row(repository, root)
         chain = rows.snapshot_rows(repository.catalog, root.id)
         name = _name(options, chain, started_ns)
-        matcher = RuleMatcher(rules, problem=lambda at, error: _rule_problem(progress, at, error))
+        unread_rules: list[Problem] = []
+
+        def rule_problem(at: bytes, error: OSError) -> None:
+            unread_rules.append(Problem(at, error.errno or 0, "ignore file cannot be read"))
+            progress.problem(unread_rules[-1])
+
+        matcher = RuleMatcher(rules, problem=rule_problem)
         before = _size(repository)
         store = block_store(repository, options)
         if store.broken:
@@ -171,6 +179,7 @@ def _take(
             made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher,
             _sizes(chain[-1] if chain else None, captured),
             bool(store.broken) and not options.checksum,
+            len(unread_rules),
         )  # fmt: skip
 
 
@@ -212,10 +221,6 @@ def block_store(repository: Repository, options: TakeOptions) -> BlockStore:
         broken=broken_packs(repository.catalog, repository.backend),
         reread=options.checksum,
     )
-
-
-def _rule_problem(progress: Progress, at: bytes, error: OSError) -> None:
-    progress.problem(Problem(at, error.errno or 0, "ignore file cannot be read"))
 
 
 def _name(options: TakeOptions, chain: Sequence[SnapshotRow], now_ns: int) -> str:

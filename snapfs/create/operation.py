@@ -169,6 +169,6 @@ def _result(root: Root, taken: Taken) -> CreateResult:
         ),
         damaged=taken.damaged,
         explained=(),
-        problems=taken.captured.stage.problems,
+        problems=taken.captured.stage.problems + taken.unread_rules,
         duration_ns=0,
     )

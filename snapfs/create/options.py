@@ -82,6 +82,6 @@ class CreateResult:
     explained: tuple[Explained, ...]
     """answers to --explain"""
     problems: int
-    """entries that could not be captured whole"""
+    """entries that could not be captured whole, and ignore files that could not be read"""
     duration_ns: int
     """time it took"""

@@ -41,14 +41,20 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
         return
     lines = difflib.diff_bytes(
         difflib.unified_diff,
-        old.splitlines(keepends=True),
-        new.splitlines(keepends=True),
+        _lines(old),
+        _lines(new),
         from_name,
         to_name,
         lineterm=b"\n",
     )
     for line in lines:
         yield line if line.endswith(b"\n") else line + b"\n\\ No newline at end of file\n"
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """With their ends; a carriage return ends none."""
+    *whole, last = text.split(b"\n")
+    return [line + b"\n" for line in whole] + ([last] if last else [])
 
 
 def _file(entry: Entry | None) -> Entry | None:

@@ -6,13 +6,6 @@ import errno
 import os
 from typing import NamedTuple
 
-from snapfs.fs.xattrs import has_xattrs
-
-_ROUNDED_UP = 4096
-"""More than this beyond the size is allocated for something else."""
-_UNINDEXED_BLOCKS = 4
-"""So many extents every inode holds by itself."""
-
 
 class Range(NamedTuple):
     """``length`` bytes at ``offset``: data, or a hole."""
@@ -22,20 +15,14 @@ class Range(NamedTuple):
     length: int
 
 
-def has_holes(fd: int, st: os.stat_result, *, has_xattrs: bool = False) -> bool:
-    """Whether there is a hole in an open file. Its position moves.
+def has_holes(fd: int, size: int) -> bool:
+    """Whether there is a hole in the first ``size`` bytes of an open file, whose position moves.
 
-    The kernel is asked unless as much is allocated as a small file without any has: ``st_blocks`` also
-    counts what lies beyond the size (preallocated), the block of extended attributes, and from some
-    extents on those of their index.
+    ``st_blocks`` does not tell: it also counts what lies beyond the size, extended attributes and the index
+    of extents.
     """
-    allocated = st.st_blocks * 512
-    whole = st.st_size <= allocated < st.st_size + _ROUNDED_UP
-    indexed = st.st_size > _UNINDEXED_BLOCKS * min(st.st_blksize, 4096)
-    if whole and not indexed and not has_xattrs:
-        return False
     try:
-        return os.lseek(fd, 0, os.SEEK_HOLE) < st.st_size
+        return os.lseek(fd, 0, os.SEEK_HOLE) < size
     except OSError as error:
         if error.errno in (errno.ENXIO, errno.EINVAL, errno.EOPNOTSUPP):
             return False  # it is empty by now, or nobody can tell
@@ -44,7 +31,7 @@ def has_holes(fd: int, st: os.stat_result, *, has_xattrs: bool = False) -> bool:
 
 def sparse_ranges(fd: int, size: int) -> list[Range]:
     """What `data_ranges` tells of an open file, nothing if there is no hole in it."""
-    if not has_holes(fd, os.fstat(fd), has_xattrs=has_xattrs(fd)):
+    if not has_holes(fd, size):
         return []
     ranges = data_ranges(fd, size)
     return [] if all(part.is_data for part in ranges) else ranges

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import NamedTuple
 
 _BOM = b"\xef\xbb\xbf"
@@ -143,48 +144,106 @@ def _literal_length(pattern: bytes) -> int:
     return next((at for at, byte in enumerate(pattern) if byte in b"*?[\\"), len(pattern))
 
 
+class _Part(Enum):
+    """What matches more than one byte."""
+
+    STAR = 0
+    """``*``"""
+    SLASH = 1
+    DIRECTORIES = 2
+    """``**`` and the slash after it"""
+    REST = 3
+    """``**`` at the end"""
+
+
+_Parts = list[bytes | _Part]
+"""Regular expressions of single bytes, and what is between them."""
+
+
 def _translate(pattern: bytes, literal: int) -> bytes:
     """A regular expression for a whole name or path, as wildmatch with WM_PATHNAME matches it.
 
     git compares the ``literal`` bytes in front by itself and gives wildmatch the rest, so that ``**``
     just after them counts as standing at the start.
+
+    What stands between two stars is looked for once, where it comes first: there is no more to be gained
+    further on, and trying all places for each of many stars would take for ever. The same holds for the
+    directories between two ``**``.
     """
-    out = bytearray()
+    *sections, last = _split(_parse(pattern, literal), _Part.DIRECTORIES)
+    if not sections:
+        return _section(last)
+    out = _section(sections[0])
+    for section in sections[1:]:
+        out += b"(?>(?:[^/]*/)*?%s)" % _section(section)
+    return out + b"(?:.*/)?" + _section(last)
+
+
+def _section(parts: _Parts) -> bytes:
+    """Names with slashes between them."""
+    return b"/".join(map(_name, _split(parts, _Part.SLASH)))
+
+
+def _name(parts: _Parts) -> bytes:
+    first, *pieces = _split(parts, _Part.STAR)
+    out = _bytes(first)
+    for piece in pieces[:-1]:
+        out += b"(?>[^/]*?%s)" % _bytes(piece)
+    return out + b"[^/]*" + _bytes(pieces[-1]) if pieces else out
+
+
+def _bytes(parts: _Parts) -> bytes:
+    return b"".join(part if isinstance(part, bytes) else b".*" for part in parts)
+
+
+def _split(parts: _Parts, at: _Part) -> list[_Parts]:
+    found: list[_Parts] = [[]]
+    for part in parts:
+        if part is at:
+            found.append([])
+        else:
+            found[-1].append(part)
+    return found
+
+
+def _parse(pattern: bytes, literal: int) -> _Parts:
+    parts: _Parts = []
     at = 0
     while at < len(pattern):
         byte = pattern[at]
         if byte == 0x2A:  # *
-            piece, at = _translate_stars(pattern, at, bounded=at == literal)
-            out += piece
+            part, at = _parse_stars(pattern, at, bounded=at == literal)
+            parts.append(part)
         elif byte == 0x3F:  # ?
-            out += b"[^/]"
+            parts.append(b"[^/]")
             at += 1
         elif byte == 0x5B:  # [
             piece, at = _translate_bracket(pattern, at)
-            out += piece
+            parts.append(piece)
         else:
             if byte == _BACKSLASH:
                 at += 1
                 if at == len(pattern):
                     raise _NeverError
-            out += re.escape(pattern[at : at + 1])
+            one = pattern[at : at + 1]
+            parts.append(_Part.SLASH if one == b"/" else re.escape(one))
             at += 1
-    return bytes(out)
+    return parts
 
 
-def _translate_stars(pattern: bytes, start: int, *, bounded: bool) -> tuple[bytes, int]:
+def _parse_stars(pattern: bytes, start: int, *, bounded: bool) -> tuple[_Part, int]:
     at = start
     while at < len(pattern) and pattern[at] == 0x2A:
         at += 1
     bounded = bounded or start == 0 or pattern[start - 1] == _SLASH
     if at - start == 1 or not bounded:
-        return b"[^/]*", at
+        return _Part.STAR, at
     if at == len(pattern):
-        return b".*", at
+        return _Part.REST, at
     for slash in (b"/", b"\\/"):
         if pattern.startswith(slash, at):
-            return b"(?:.*/)?", at + len(slash)
-    return b"[^/]*", at
+            return _Part.DIRECTORIES, at + len(slash)
+    return _Part.STAR, at
 
 
 def _translate_bracket(pattern: bytes, start: int) -> tuple[bytes, int]:

@@ -196,6 +196,29 @@ def unlock_entry(name: bytes, dir_fd: int) -> bool:
         os.close(fd)
 
 
+@contextlib.contextmanager
+def unlocked(name: bytes, dir_fd: int) -> Iterator[None]:
+    """Within, the flags that protect a regular file or directory are off. Whatever has it after that, by another
+    name or because nothing came of it, gets them back.
+    """
+    fd, flags = -1, 0
+    with contextlib.suppress(OSError):
+        kind = stat.S_IFMT(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+        if kind in (stat.S_IFREG, stat.S_IFDIR):
+            fd = open_file(name, dir_fd)
+            flags = get_flags(fd)
+    try:
+        if flags & LOCKING:
+            unlock(fd)
+        yield
+    finally:
+        if fd >= 0:
+            with contextlib.suppress(OSError):
+                if flags & LOCKING and os.fstat(fd).st_nlink:
+                    set_flags(fd, flags)
+            os.close(fd)
+
+
 def _give_owner(where: int | bytes, kind: int, wanted: Attributes, refused: Refusals) -> int:
     """Set the owner; the mode that is fit for the owner it has now.
 

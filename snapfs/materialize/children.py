@@ -14,7 +14,7 @@ from snapfs.materialize.filewriter import REPLACES
 from snapfs.materialize.keeping import Keeper
 from snapfs.materialize.level import Level, list_names, names_by_inode, touch
 from snapfs.materialize.links import Leader, Links
-from snapfs.materialize.naming import Seen, seen
+from snapfs.materialize.naming import TAKEN, Seen, seen
 from snapfs.materialize.nodes import make_other
 from snapfs.materialize.removal import Remover, unlink_forced
 from snapfs.materialize.run import Run
@@ -117,7 +117,7 @@ class Children:
             return False
         is_dir = stat.S_ISDIR(live.st_mode)
         options, counts = self._run.options, self._run.counts
-        if not is_dir and not self._is_saved(level, entry, live):
+        if not self._is_saved(level, entry, live):
             return False
         if options.protected(self._run.table.parts(level.number), entry.name, is_dir):
             self._in_the_way(level, entry, "what has its place is not part of the snapshot")
@@ -222,7 +222,7 @@ class Children:
                 names.remove(name)
                 level.names.drop(name)
                 return live
-        what = "another name stands for the same file here"
+        what = TAKEN
         self._run.problem(level.number, entry.name, errno.EEXIST, what)
         return None
 
@@ -234,7 +234,7 @@ class Children:
         try:
             self._make(level, fd, entry, None)
         except FileExistsError:
-            what = "another name stands for the same file here"
+            what = TAKEN
             self._run.problem(level.number, entry.name, errno.EEXIST, what)
         except OSError as error:
             self._run.trouble(level.number, entry.name, error)

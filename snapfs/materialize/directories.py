@@ -15,6 +15,7 @@ from snapfs.fs.dirstack import DirStack
 from snapfs.fs.inodeflags import set_flags
 from snapfs.materialize.attributes import Attributes, Refusals, give, give_flags, mend
 from snapfs.materialize.dirtable import TOP
+from snapfs.materialize.naming import CHANGED
 from snapfs.materialize.run import Run
 from snapfs.model.kinds import Kind
 
@@ -54,6 +55,13 @@ class Directories:
         self._mtime_s = array("q")
         self._mtime_nsec = array("I")
         self._before: dict[int, Before] = {}
+        self._looks: dict[tuple[int, int, int], int] = {}
+        self._look_of: dict[int, int] = {}
+
+    def expect(self, number: int, live: os.stat_result) -> None:
+        """In the end it is mended only if it still has the mode and owner that it was seen with."""
+        look = (stat.S_IMODE(live.st_mode), live.st_uid, live.st_gid)
+        self._look_of[number] = self._looks.setdefault(look, len(self._looks))
 
     def put(self, number: int, attributes: Attributes, finish: Finish) -> None:
         """Settle the directory with the next number, or the last one anew."""
@@ -145,11 +153,26 @@ class Directories:
             if wanted.flags:
                 give_flags(fd, wanted.flags, refused)
         elif finish == Finish.MEND:
-            mend(fd, Kind.DIR, os.fstat(fd), wanted, refused, dry_run=False)
+            live = os.fstat(fd)
+            if self._is_other(number, live):
+                self._run.problem(number, b"", 0, CHANGED)
+                self._run.counts.overwritten -= 1
+                self._run.counts.left_alone += 1
+                return
+            mend(fd, Kind.DIR, live, wanted, refused, dry_run=False)
         elif finish == Finish.PUT_BACK:
             with refused.taking("what the directory had"):
                 _restore(fd, self._before[number], times=True)
         self._run.refusals(number, b"", refused)
+
+    def _is_other(self, number: int, live: os.stat_result) -> bool:
+        look = self._look_of.get(number)
+        if look is None:
+            return False
+        mode, *owner = list(self._looks)[look]
+        # While names in it were changed, we may have opened it up for ourselves.
+        modes = (mode, mode | stat.S_IRWXU)
+        return stat.S_IMODE(live.st_mode) not in modes or owner != [live.st_uid, live.st_gid]
 
     def _lose(self, number: int, error: OSError) -> None:
         table = self._run.table
@@ -172,7 +195,7 @@ def _open(top_fd: int, parts: tuple[bytes, ...]) -> int:
 
 def _restore(fd: int, before: Before, *, times: bool) -> None:
     found = os.fstat(fd)
-    if stat.S_IMODE(found.st_mode) != before.mode:
+    if stat.S_IMODE(found.st_mode) == before.mode | stat.S_IRWXU != before.mode:
         os.fchmod(fd, before.mode)
     if times and found.st_mtime_ns != before.mtime_ns:
         os.utime(fd, ns=(before.mtime_ns, before.mtime_ns))

@@ -29,7 +29,7 @@ from snapfs.materialize.attributes import (
     give_flags,
 )
 from snapfs.materialize.dirtable import DirCache
-from snapfs.materialize.naming import Seen, give_name
+from snapfs.materialize.naming import TAKEN, Seen, give_name
 from snapfs.materialize.places import Place
 from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import Kind
@@ -249,7 +249,7 @@ class FileWriter:
                 raise storage_full(self._target) from error
             text = error.strerror or str(error)
             if isinstance(error, FileExistsError):
-                text = "another name stands for the same file here"
+                text = TAKEN
             return Trouble(directory, name, error.errno or 0, text, True, replaces)
         return Trouble(directory, name, 0, f"damaged: {error}", True, replaces)
 

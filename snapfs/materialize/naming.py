@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from snapfs.fs.syscalls import rename_to_free_name
-from snapfs.materialize.attributes import unlock_entry
+from snapfs.materialize.attributes import unlocked
 
+TAKEN = "another name stands for the same file here, or it came while the restore ran: left alone"
 CHANGED = "changed while the restore ran: left alone"
 
 Seen = tuple[int, int, int, int]
@@ -43,9 +44,8 @@ def give_name(
     try:
         os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
     except PermissionError:
-        if not unlock_entry(name, dir_fd):
-            raise
-        os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+        with unlocked(name, dir_fd):
+            os.rename(working_name, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
 
 
 def _is_as_before(name: bytes, dir_fd: int, before: Seen) -> bool:

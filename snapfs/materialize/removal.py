@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_dir, open_path, proc_path
 from snapfs.fs.syscalls import open_dir_same_mount
-from snapfs.materialize.attributes import unlock, unlock_entry
+from snapfs.materialize.attributes import unlock, unlocked
 from snapfs.materialize.namelist import NameList
 from snapfs.materialize.run import Run
 from snapfs.materialize.wanted import nothing_protected
@@ -87,6 +87,8 @@ class Remover:
         return True
 
     def _remove_dir(self, dir_fd: int, name: bytes, base: bytes, parts: tuple[bytes, ...]) -> bool:
+        if not self._is_saved(dir_fd, name, base):
+            return False
         fd = self._open(dir_fd, name, base)
         if fd is None:
             return False
@@ -120,7 +122,8 @@ class Remover:
                     ):
                         kept[-1] = True
                 else:
-                    below = self._open(stack.fd, child, path)
+                    saved = self._is_saved(stack.fd, child, path)
+                    below = self._open(stack.fd, child, path) if saved else None
                     if below is None:
                         kept[-1] = True
                         continue
@@ -208,8 +211,8 @@ def unlink_forced(name: bytes, dir_fd: int) -> None:
         if error.errno not in _DENIED:
             raise
         make_writable(dir_fd)
-        unlock_entry(name, dir_fd)
-        os.unlink(name, dir_fd=dir_fd)
+        with unlocked(name, dir_fd):
+            os.unlink(name, dir_fd=dir_fd)
 
 
 def _rmdir_forced(name: bytes, dir_fd: int) -> None:
@@ -219,8 +222,8 @@ def _rmdir_forced(name: bytes, dir_fd: int) -> None:
         if error.errno not in _DENIED:
             raise
         make_writable(dir_fd)
-        unlock_entry(name, dir_fd)
-        os.rmdir(name, dir_fd=dir_fd)
+        with unlocked(name, dir_fd):
+            os.rmdir(name, dir_fd=dir_fd)
 
 
 def _join(base: bytes, name: bytes) -> bytes:

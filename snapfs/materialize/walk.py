@@ -96,16 +96,6 @@ class Walk:
         self._run.counts.left_alone += 1
         return True
 
-    def _is_untouched(self, number: int, entry: Entry, live: os.stat_result) -> bool:
-        """Whether the repository stands where a directory is wanted."""
-        if (live.st_dev, live.st_ino) not in self._run.options.untouched:
-            return False
-        what = "the repository has its place: left alone"
-        self._run.problem(number, b"", 0, what)
-        self._directories.put(number, self._run.wanted_attributes(entry), Finish.NOTHING)
-        self._run.counts.left_alone += 1
-        return True
-
     def _enter_top(self, directory: WantedDir) -> Level | None:
         top = self._top
         if top.fd is not None and not top.made and self._spares(TOP, directory.entry):
@@ -141,12 +131,12 @@ class Walk:
         level: Level | None = None
         try:
             live = self._children.stat(parent, self._fd, entry.name)
-            if live is not None and (
-                self._spares(number, entry) or self._is_untouched(number, entry, live)
-            ):
+            if live is not None and self._spares(number, entry):
                 return None
             if live is not None and stat.S_ISDIR(live.st_mode):
                 level = self._enter_existing(parent, number, directory, live)
+                if level is None:
+                    return None
             else:
                 level = self._make(parent, number, directory, live)
         except OSError as error:
@@ -189,13 +179,21 @@ class Walk:
 
     def _enter_existing(
         self, parent: Level, number: int, directory: WantedDir, live: os.stat_result
-    ) -> Level:
+    ) -> Level | None:
+        """None if it is left alone with all in it."""
         assert self._stack is not None
         name = directory.entry.name
         closed = self._run.uid != 0 and live.st_mode & _LOOK_INTO != _LOOK_INTO
         if closed and not self._run.options.dry_run:
             open_up(name, self._fd)
         fd = open_dir(name, self._fd)
+        if self._run.options.untouched(fd):
+            os.close(fd)
+            self._run.problem(number, b"", 0, "the repository has its place: left alone")
+            attributes = self._run.wanted_attributes(directory.entry)
+            self._directories.put(number, attributes, Finish.NOTHING)
+            self._run.counts.left_alone += 1
+            return None
         if closed and self._run.options.dry_run:
             os.close(fd)
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
@@ -249,4 +247,6 @@ class Walk:
                 run.counts.left_alone += 1
         mends = level.governed and differs and not run.options.dry_run
         self._directories.put(number, attributes, Finish.MEND if mends else Finish.NOTHING)
+        if mends and run.options.saved is not None:
+            self._directories.expect(number, live)
         return level

@@ -88,6 +88,11 @@ def nothing_protected(_parts: tuple[bytes, ...], _name: bytes, _is_dir: bool) ->
     return False
 
 
+def nothing_untouched(_dir_fd: int) -> bool:
+    """Every directory may be entered."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class MaterializeOptions:
     """Terms of one run."""
@@ -108,11 +113,11 @@ class MaterializeOptions:
     """Asked with IF_CHANGED for live regular files (third: descriptor of the directory)."""
     protected: Callable[[tuple[bytes, ...], bytes, bool], bool] = nothing_protected
     """Asked before a live entry is deleted: names down to its directory, its name, whether it is one."""
-    untouched: frozenset[tuple[int, int]] = frozenset()
-    """(dev, ino) of directories that nothing is done in, be they wanted or not: the repository's."""
+    untouched: Callable[[int], bool] = nothing_untouched
+    """Says of an open directory whether nothing is done in it, be it wanted or not: the repository's."""
     saved: Callable[[bytes, os.stat_result], bool] | None = None
     """Asked before a live entry goes, is replaced or gets other attributes (path from the target, its stat):
-    False leaves it alone, and tells so. Not of directories that go."""
+    False leaves it alone, with all in it, and tells so."""
     deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None
     """Told of each entry that goes (or would) because it is not wanted, a directory for all in it."""
 

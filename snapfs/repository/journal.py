@@ -228,8 +228,11 @@ class Journal:
             if file_number(name) >= file_number(known.file):
                 try:
                     with self._open(name) as file:
-                        if any(seq > known.seq for seq in file.numbers()):
-                            return True
+                        later = [seq for seq in file.numbers() if seq > known.seq]
+                    # A file begins with a dump: of the catalog as it is known, if somebody was
+                    # killed who began it.
+                    if later and (name == known.file or later != [known.seq + 1]):
+                        return True
                 except DamageError:
                     continue
         return False

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
@@ -42,6 +42,31 @@ class Owner:
         return self.uid, self.gid
 
 
+class OwnFolders(NamedTuple):
+    """The folders of a repository, whatever path leads to them."""
+
+    ids: frozenset[tuple[int, int]]
+    """device and inode number of each"""
+    config: tuple[int, int, int] | None
+    """size, mtime and ctime of ``config``: a stacked filesystem shows the same file under other numbers"""
+
+    def has(self, where: int | bytes) -> bool:
+        """Whether a directory, open or by its path, is one of them."""
+        try:
+            st = os.fstat(where) if isinstance(where, int) else os.lstat(where)
+            if (st.st_dev, st.st_ino) in self.ids:
+                return True
+            if self.config is None:
+                return False
+            if isinstance(where, int):
+                found = os.stat(b"config", dir_fd=where, follow_symlinks=False)
+            else:
+                found = os.lstat(os.path.join(where, b"config"))
+        except OSError:
+            return False
+        return _mark(found) == self.config
+
+
 class Repository:
     """One open repository; a context manager."""
 
@@ -63,6 +88,8 @@ class Repository:
         """
         self.path = absolute(path)
         self.name = os.fsdecode(self.path)
+        self.resolved = os.path.realpath(self.path)
+        """the path without the links that led there, which a restore may take away"""
         self.write = write
         self.lock_wait_s = lock_wait_s
         self.command_line = tuple(command_line)
@@ -99,6 +126,14 @@ class Repository:
                 self.backend.close()
             os.close(self.fd)
             raise
+
+    def own_folders(self) -> OwnFolders:
+        """How to recognise the repository's folders."""
+        try:
+            config = _mark(os.stat("config", dir_fd=self.fd, follow_symlinks=False))
+        except OSError:
+            config = None
+        return OwnFolders(self.folders(), config)
 
     def folders(self) -> frozenset[tuple[int, int]]:
         """Device and inode number of the repository's folder and of those in it: whatever leads there, nothing
@@ -254,6 +289,10 @@ class Repository:
     def owners(self, root_id: int) -> tuple[dict[int, str], dict[int, str]]:
         """Names of uids and gids where the root was captured."""
         return rows.owners(self.catalog, root_id)
+
+
+def _mark(st: os.stat_result) -> tuple[int, int, int]:
+    return st.st_size, st.st_mtime_ns, st.st_ctime_ns
 
 
 def repository_at(path: bytes) -> bool:

@@ -194,7 +194,7 @@ def _write(
         )
         faults.point("restore.planned")
         prefix = options.paths[0] if len(options.paths) == 1 and not _keeps(options) else b""
-        untouched = repository.folders()
+        untouched = repository.own_folders().has
         rules = Rules.from_text(kept.rules)
         brought = spared(catalog, root.id, rules.spared)
         protection = Protection(rules, chosen, target, prefix, untouched, brought)
@@ -332,11 +332,8 @@ def _lies_in(repository: Repository, target: bytes) -> bool:
     own = os.path.realpath(repository.path)
     if real == own or real.startswith(own + b"/"):
         return True
-    try:
-        st = os.stat(target)  # a bind mount of it has another path
-    except OSError:
-        return False
-    return (st.st_dev, st.st_ino) in repository.folders()
+    # A bind mount of it has another path.
+    return repository.own_folders().has(os.path.realpath(target))
 
 
 def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:

@@ -22,11 +22,11 @@ class Protection:
         chosen: Filter,
         target: bytes,
         prefix: bytes,
-        untouched: frozenset[tuple[int, int]],
+        untouched: Callable[[bytes], bool],
         brought: Callable[[bytes], bool],
     ) -> None:
-        """``prefix`` is the path from the root of what lands in ``target``, ``untouched`` as in
-        `MaterializeOptions`. ``brought`` says of a path from the root whether it is there only because of the
+        """``prefix`` is the path from the root of what lands in ``target``, ``untouched`` says of a
+        directory's path whether it is the repository's. ``brought`` says of a path from the root whether it is there only because of the
         restore that is undone: no rule keeps that.
         """
         self._rules = rules
@@ -42,7 +42,7 @@ class Protection:
     def __call__(self, parts: tuple[bytes, ...], name: bytes, is_dir: bool) -> bool:
         """Whether the live entry ``name`` in the directory ``parts`` below the target stays."""
         live = os.path.join(self._target, *parts, name)
-        if is_dir and self._is_repository(live):
+        if is_dir and self._untouched(live):
             return True
         here = self._prefix + tuple(parts)
         path = join(b"/".join(here), name)
@@ -94,13 +94,6 @@ class Protection:
     def _close(fd: int | None) -> None:
         if fd is not None:
             os.close(fd)
-
-    def _is_repository(self, live: bytes) -> bool:
-        try:
-            st = os.lstat(live)
-        except OSError:
-            return False
-        return (st.st_dev, st.st_ino) in self._untouched
 
     def _size(self, live: bytes, is_dir: bool) -> int:
         if self._rules.larger_than is None or is_dir:

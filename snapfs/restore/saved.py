@@ -18,8 +18,8 @@ class Saved:
 
     What came or changed between the walk of that snapshot and now is in none. Inode numbers are not
     compared, since some filesystems give new ones, nor is the ctime of a file with several names from the
-    second of them on, since the restore itself moves it when it replaces the first. Of a directory mode and
-    owner count: its times move with what is restored in it.
+    second of them on, since the restore itself moves it when it replaces the first. A directory is asked for
+    before anything in it is touched.
     """
 
     def __init__(self, catalog: Catalog, root_id: int, safety_id: int) -> None:
@@ -41,15 +41,12 @@ class Saved:
         entry = None if inode is None else self._state.entry(inode)
         if entry is None or entry.kind != KIND_OF_FORMAT.get(stat.S_IFMT(live.st_mode)):
             return False
-        if stat.S_ISDIR(live.st_mode):
-            wanted = (entry.mode, entry.uid, entry.gid)
-            return wanted == (stat.S_IMODE(live.st_mode), live.st_uid, live.st_gid)
         if (entry.mtime_s, entry.mtime_nsec) != divmod(live.st_mtime_ns, SECOND):
             return False
         if stat.S_ISREG(live.st_mode) and entry.size != live.st_size:
             return False
         if (entry.ctime_s, entry.ctime_nsec) != divmod(live.st_ctime_ns, SECOND):
             return (live.st_dev, live.st_ino) in self._asked
-        if entry.nlink > 1 or live.st_nlink > 1:
+        if live.st_nlink > 1 and not stat.S_ISDIR(live.st_mode):
             self._asked.add((live.st_dev, live.st_ino))
         return True

@@ -84,11 +84,15 @@ def test_holes_that_the_count_of_blocks_hides(run: InProcess, tree: Path, worksp
         file.write(b"x")
         file.truncate(1 << 20)
     subprocess.run(["fallocate", "-n", "-o", "1M", "-l", "4M", tree / "allocated"], check=True)
-    for name in ("attributed", "allocated"):
+    with (tree / "small").open("wb") as file:
+        os.pwrite(file.fileno(), b"x" * 4096, 4096)
+        os.fsync(file.fileno())
+    subprocess.run(["fallocate", "-n", "-o", "8K", "-l", "4K", tree / "small"], check=True)
+    for name in ("attributed", "allocated", "small"):
         assert (tree / name).stat().st_blocks * 512 >= (tree / name).stat().st_size
     run("create", tree, "--name", "one")
     run("restore", "one", "--to", workspace / "to", cwd=tree)
-    for name in ("attributed", "allocated"):
+    for name in ("attributed", "allocated", "small"):
         made = os.open(workspace / "to" / name, os.O_RDONLY)
         live = os.open(tree / name, os.O_RDONLY)
         try:

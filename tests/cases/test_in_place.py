@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.fs.inodeflags import IMMUTABLE, get_flags, set_flags
 from tests import torture
 from tests.harness.filesystems import bound
 from tests.harness.inprocess import InProcess
@@ -282,3 +283,29 @@ def test_holes_are_brought_back_in_place(run: InProcess, tree: Path) -> None:
     run(*undo[2:] if undo[0] == "-r" else undo, "--yes", "--no-safety", cwd=tree)
     assert_same(after, survey(tree))
     assert run("restore", "latest", "--in-place", "--dry-run", cwd=tree).text.count("overwrite 0")
+
+
+@pytest.mark.parametrize("words", [(), ("--delete",)])
+def test_a_file_that_keeps_another_name_keeps_its_flags(
+    words: tuple[str, ...], run: InProcess, tree: Path, workspace: Path
+) -> None:
+    """One name of it is replaced or deleted, which its flags forbid; the other may lie beyond the root."""
+    need_root()
+    (tree / "w").write_text("then")
+    run("create", tree, "--name", "then")
+    (tree / "w").unlink()
+    (workspace / "beyond").write_text("beyond")
+    os.link(workspace / "beyond", tree / "w")
+    if words:
+        os.link(workspace / "beyond", tree / "goes")
+    fd = os.open(workspace / "beyond", os.O_RDONLY)
+    try:
+        set_flags(fd, IMMUTABLE)
+        run("restore", "then", "--in-place", "--yes", *words, cwd=tree)
+        assert get_flags(fd) == IMMUTABLE
+        assert os.fstat(fd).st_nlink == 1
+    finally:
+        set_flags(fd, 0)
+        os.close(fd)
+    assert (tree / "w").read_text() == "then"
+    assert os.listdir(tree) == ["w"]

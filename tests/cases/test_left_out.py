@@ -283,3 +283,13 @@ def _there_and_back(run: InProcess, tree: Path, before: State, words: list[str])
         undo = shlex.split(done.text.splitlines()[-1])
         done = run(*undo[3:], "--yes", cwd=tree)
         assert_same(state, survey(tree))
+
+
+def test_rules_that_do_not_count_are_a_problem(run: InProcess, tree: Path) -> None:
+    """More is captured than was meant: a scheduled run has to notice."""
+    (tree / ".snapfsignore").write_text("secret*\n" + "#" * (1 << 20))
+    (tree / "secret").write_text("")
+    done = run("create", tree, ok=(3,))
+    assert "! .snapfsignore: ignore file cannot be read: File too large" in done.errors
+    assert "1 problem" in done.errors
+    assert "incomplete" not in done.errors

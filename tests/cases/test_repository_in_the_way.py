@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.harness.filesystems import bound
+from tests.harness.filesystems import bound, unmount
 from tests.harness.inprocess import InProcess
 from tests.harness.require import need_root
 from tests.harness.trees import assert_same, survey
@@ -95,3 +96,35 @@ def test_another_way_leads_to_it(workspace: Path, tree: Path) -> None:
             assert "! packs: the repository has its place" in done.errors
     assert_same(before, survey(run.repository / "packs"))
     run("verify", "--data")
+
+
+def test_a_stacked_filesystem_shows_it_under_other_numbers(workspace: Path, tree: Path) -> None:
+    need_root()
+    upper, work, seen = (workspace / name for name in ("upper", "work", "seen"))
+    for folder in (upper, work, seen, tree / "store" / "packs"):
+        folder.mkdir(parents=True)
+    for name in ("config", "catalog.db", "packs/x"):
+        (tree / "store" / name).write_text("of the tree")
+    run = InProcess(upper / "store")
+    run("create", tree, "--name", "then")
+    before = kept(run.repository)
+    options = f"lowerdir={tree},upperdir={upper},workdir={work}"
+    subprocess.run(["mount", "-t", "overlay", "overlay", "-o", options, seen], check=True)
+    try:
+        words = ("restore", f"{tree.name}@then", "--to", seen, "--overwrite", "always", "--delete")
+        done = run(*words, "--yes", ok=(3,))
+    finally:
+        unmount(seen)
+    assert "! store: the repository has its place: left alone" in done.errors
+    assert kept(run.repository) == before
+    run("verify", "--data")
+
+
+def test_the_way_back_does_not_lead_through_what_was_restored(workspace: Path, tree: Path) -> None:
+    (tree / "f").write_text("then")
+    InProcess(workspace / "repository")("create", tree, "--name", "then")
+    (tree / "link").symlink_to(workspace / "repository")
+    run = InProcess(tree / "link")
+    done = run("restore", "then", "--in-place", "--delete", "--yes", cwd=tree)
+    assert not (tree / "link").is_symlink()
+    assert f"-r {workspace / 'repository'} " in done.text

@@ -539,3 +539,18 @@ def test_a_unified_diff_feeds_patch(past: Shell, tmp_path: Path) -> None:
     text = past("diff", "before", ".", "--content").out
     subprocess.run(["patch", "-p1", "-d", copy], input=text.encode(), check=True)
     assert {(copy / name).read_text() for name in names} == {"two\n"}
+
+
+def test_a_carriage_return_ends_no_line(past: Shell, tmp_path: Path) -> None:
+    """Neither for git nor for patch."""
+    need_tools("patch")
+    (past.tree / "text").write_bytes(b"one\rtwo\r\n\x0cthree\x0b\nlast\r")
+    past("create", "--name", "before")
+    copy = tmp_path / "copy"
+    shutil.copytree(past.tree, copy)
+    (past.tree / "text").write_bytes(b"one\rTWO\r\n\x0cthree\x0b\nlast\r")
+    text = past("diff", "before", ".", "--content").out
+    assert "@@ -1,3 +1,3 @@" in text
+    assert text.count("No newline") == 1
+    subprocess.run(["patch", "--binary", "-p1", "-d", copy], input=text.encode(), check=True)
+    assert (copy / "text").read_bytes() == (past.tree / "text").read_bytes()

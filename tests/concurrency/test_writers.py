@@ -261,8 +261,11 @@ def test_what_changes_after_the_safety_snapshot_is_left_alone(past: History) -> 
         errors = go_on(past, process, ok=(3,))
     for name in ("kept/x", "new", "gone/nd/z", "was-file/new"):
         assert (tree / name).read_text() == "meanwhile", name
+    # Of a directory that changed with them, the times are not those of the snapshot either.
+    told = (".", "kept/x", "new", "gone", "gone/nd", "was-file")
+    for name in told:
         assert f"! {name}: came or changed since the safety snapshot" in errors
-    assert errors.count("since the safety snapshot") == 4
+    assert errors.count("since the safety snapshot") == len(told)
     for name in ("kept/y", "gone/z", "f", "linked"):
         assert (tree / name).read_text() == "then", name
     assert (tree / "f").stat().st_ino == (tree / "linked").stat().st_ino
@@ -329,10 +332,11 @@ def test_what_changes_unseen_after_the_safety_snapshot_is_left_alone(past: Histo
     (tree / "mode-of-file").write_text("")
     (tree / "mode-of-dir").mkdir()
     (tree / "calm").mkdir()
+    (tree / "attributed").mkdir()
     past.snapfs.create(tree, "then")
     (tree / "f").write_text("work")
     os.utime(tree / "f", (1, 1))
-    for name in ("mode-of-file", "mode-of-dir", "calm"):
+    for name in ("mode-of-file", "mode-of-dir", "calm", "attributed"):
         (tree / name).chmod(0o700)
     process = stopped_at(past, "restore.safety-taken", "restore", "then", "--in-place", "--yes")
     try:
@@ -340,16 +344,17 @@ def test_what_changes_unseen_after_the_safety_snapshot_is_left_alone(past: Histo
         os.utime(tree / "f", (1, 1))
         (tree / "mode-of-file").chmod(0o600)
         (tree / "mode-of-dir").chmod(0o711)
-        (tree / "calm" / "new").write_text("")
+        os.setxattr(tree / "attributed", "user.x", b"mine")
     finally:
         errors = go_on(past, process, ok=(3,))
     assert (tree / "f").read_text() == (tree / "g").read_text() == "mine"
     assert stat.S_IMODE((tree / "mode-of-file").stat().st_mode) == 0o600
     assert stat.S_IMODE((tree / "mode-of-dir").stat().st_mode) == 0o711
     assert stat.S_IMODE((tree / "calm").stat().st_mode) == 0o755
-    for name in ("f", "g", "mode-of-file", "mode-of-dir"):
+    assert os.getxattr(tree / "attributed", "user.x") == b"mine"
+    for name in ("f", "g", "mode-of-file", "mode-of-dir", "attributed"):
         assert f"! {name}: came or changed since the safety snapshot" in errors
-    assert errors.count("since the safety snapshot") == 4
+    assert errors.count("since the safety snapshot") == 5
 
 
 @pytest.mark.parametrize("module", ["filewriter", "largefile", "links", "nodes"])
@@ -410,3 +415,55 @@ def test_if_newer_holds_until_a_file_is_replaced(
     done = run(*words, ok=(3,))
     assert (target / "victim").read_text() == "newer"
     assert f"! victim: {naming.CHANGED}" in done.errors
+
+
+def test_directories_that_came_or_changed_meanwhile_are_not_deleted(past: History) -> None:
+    """Empty ones as well: what they are is in no snapshot."""
+    tree = past.tree
+    (tree / "file").write_text("then")
+    past.snapfs.create(tree, "then")
+    for name in ("calm/in", "changed/in", "deep/changed"):
+        (tree / name).mkdir(parents=True)
+    (tree / "file").unlink()
+    (tree / "file").mkdir()
+    words = ("restore", "then", "--in-place", "--delete", "--yes")
+    process = stopped_at(past, "restore.safety-taken", *words)
+    try:
+        (tree / "came").mkdir()
+        os.setxattr(tree / "came", "user.x", b"mine")
+        for name in ("changed", "deep/changed", "file"):
+            (tree / name).chmod(0o2770)
+    finally:
+        errors = go_on(past, process, ok=(3,))
+    assert not (tree / "calm").exists()
+    for name in (".", "came", "changed", "deep/changed", "file"):
+        assert (tree / name).is_dir()
+        assert f"! {name}: came or changed since the safety snapshot" in errors
+    assert errors.count("since the safety snapshot") == 5
+
+
+def test_directories_that_change_before_they_get_their_attributes_are_left_alone(
+    past: History,
+) -> None:
+    """That is done last of all, a good while after the walk has been there."""
+    tree = past.tree
+    for name in ("changed", "untouched", "beside"):
+        (tree / name).mkdir()
+        (tree / name / "f").write_text("then")
+    past.snapfs.create(tree, "then")
+    for name in ("changed", "untouched"):
+        (tree / name / "f").write_text("now")
+        (tree / name).chmod(0o711)
+    (tree / "beside" / "other").write_text("")
+    words = ("restore", "then", "--in-place", "--yes")
+    process = stopped_at(past, "restore.files-done", *words)
+    try:
+        (tree / "changed").chmod(0o2750)
+        (tree / "beside").chmod(0o1777)
+    finally:
+        errors = go_on(past, process, ok=(3,))
+    assert stat.S_IMODE((tree / "changed").stat().st_mode) == 0o2750
+    assert stat.S_IMODE((tree / "untouched").stat().st_mode) == 0o755
+    assert f"! changed: {naming.CHANGED}" in errors
+    assert "! untouched" not in errors
+    assert (tree / "changed" / "f").read_text() == "then"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -129,3 +130,28 @@ def test_git_agrees(worktree: Path, patterns: list[str]) -> None:
     theirs = set(done.stdout.split(b"\0")) - {b""}
     ours = {path.rstrip(b"/") for path in PATHS if excluded(lines, path)}
     assert ours == theirs, lines
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        (b"*a*a*a*a*a*b", b"a" * 250),
+        (b"*" + b"?*" * 60 + b"b", b"a" * 250),
+        (b"*[ab]*[!b]*a*a*?*a*b", b"a" * 250),
+        (b"**/a/**/a/**/a/**/a/**/a/**/b", b"a/" * 1500 + b"a"),
+        (b"x/**/*a*a*/**/*a*a*/**/*a*a*b", b"x/" + b"aaaaaaaa/" * 400 + b"a"),
+        (b"**/a*a*/**", b"aab/" * 1000),
+    ],
+)
+def test_no_pattern_takes_long(pattern: bytes, path: bytes) -> None:
+    """Whoever may write one ignore file into a tree must not be able to stop its snapshots."""
+    matcher = PatternSet(parse_patterns([(pattern, "test")]))
+    above, _, name = path.rpartition(b"/")
+    previous = signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a match hears no handler
+    signal.alarm(60)
+    try:
+        found = matcher.decide(name, above + b"/" if above else b"", False)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+    assert (found is not None) == pattern.endswith(b"**")

@@ -726,3 +726,33 @@ def test_catalog_and_journal_of_two_copies(put: str, workspace: Path, tree: Path
     assert names(here("list", "tree", "--json")) == ["both", kept]
     here("restore", kept, "--to", workspace / "to", cwd=tree)
     assert (workspace / "to" / "changed").read_text() == kept
+
+
+def test_a_damaged_journal_is_made_anew_although_somebody_was_killed_doing_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new file is there, the catalog does not know of it: what it says is what the catalog says."""
+    for name in ("one", "two"):
+        store.take(name)
+    before = store.tables()
+    (log,) = (store.path / "journal").iterdir()
+    data = bytearray(log.read_bytes())
+    data[-20] ^= 0xFF
+    log.write_bytes(data)
+
+    def killed(*_args: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patching, store.open() as repository:
+        patching.setattr(changes, "set_tail", killed)
+        with pytest.raises(KeyboardInterrupt):
+            changes.heal(repository)
+    assert len(list((store.path / "journal").iterdir())) == 2
+    with store.open() as repository:
+        changes.heal(repository)
+    assert len(list((store.path / "journal").iterdir())) == 1
+    after = store.tables()
+    for name in before:
+        assert name == "META" or after[name] == before[name]
+    store.take("three")
+    Rebuilt(store).whole()

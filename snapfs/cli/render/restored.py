@@ -132,7 +132,7 @@ def undo_command(
     place = encode(reference(root, safety))
     words = [b"snapfs"]
     if repository.path != standard_place(invocation):
-        words += [b"-r", repository.path]
+        words += [b"-r", repository.resolved]
     words += [b"restore"]
     side = StoredSide(root, safety)
     paths = tuple(dict.fromkeys(_changed_at(repository, side, path) for path in restored))
