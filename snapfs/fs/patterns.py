@@ -212,8 +212,8 @@ def _parse(pattern: bytes, literal: int) -> _Parts:
     while at < len(pattern):
         byte = pattern[at]
         if byte == 0x2A:  # *
-            part, at = _parse_stars(pattern, at, bounded=at == literal)
-            parts.append(part)
+            stars, at = _parse_stars(pattern, at, bounded=at == literal)
+            parts += stars
         elif byte == 0x3F:  # ?
             parts.append(b"[^/]")
             at += 1
@@ -231,19 +231,21 @@ def _parse(pattern: bytes, literal: int) -> _Parts:
     return parts
 
 
-def _parse_stars(pattern: bytes, start: int, *, bounded: bool) -> tuple[_Part, int]:
+def _parse_stars(pattern: bytes, start: int, *, bounded: bool) -> tuple[list[_Part], int]:
     at = start
     while at < len(pattern) and pattern[at] == 0x2A:
         at += 1
     bounded = bounded or start == 0 or pattern[start - 1] == _SLASH
     if at - start == 1 or not bounded:
-        return _Part.STAR, at
+        return [_Part.STAR], at
     if at == len(pattern):
-        return _Part.REST, at
-    for slash in (b"/", b"\\/"):
-        if pattern.startswith(slash, at):
-            return _Part.DIRECTORIES, at + len(slash)
-    return _Part.STAR, at
+        return [_Part.REST], at
+    if pattern.startswith(b"/", at):
+        return [_Part.DIRECTORIES], at + 1
+    if pattern.startswith(b"\\/", at):
+        # With git such a slash has to be there.
+        return [_Part.STAR, _Part.SLASH, _Part.DIRECTORIES], at + 2
+    return [_Part.STAR], at
 
 
 def _translate_bracket(pattern: bytes, start: int) -> tuple[bytes, int]:

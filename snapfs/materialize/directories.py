@@ -170,9 +170,8 @@ class Directories:
         if look is None:
             return False
         mode, *owner = list(self._looks)[look]
-        # While names in it were changed, we may have opened it up for ourselves.
-        modes = (mode, mode | stat.S_IRWXU)
-        return stat.S_IMODE(live.st_mode) not in modes or owner != [live.st_uid, live.st_gid]
+        same = _is_or_was_opened(live, mode)
+        return not same or owner != [live.st_uid, live.st_gid]
 
     def _lose(self, number: int, error: OSError) -> None:
         table = self._run.table
@@ -193,9 +192,18 @@ def _open(top_fd: int, parts: tuple[bytes, ...]) -> int:
         return os.dup(stack.fd)
 
 
+def _is_or_was_opened(live: os.stat_result, mode: int) -> bool:
+    """Whether a directory has this mode, or what became of it when it was opened up to change names in it.
+
+    The kernel takes the set-group-id bit then from whoever is not in the group.
+    """
+    found = stat.S_IMODE(live.st_mode) | stat.S_ISGID
+    return found in (mode | stat.S_ISGID, mode | stat.S_ISGID | stat.S_IRWXU)
+
+
 def _restore(fd: int, before: Before, *, times: bool) -> None:
     found = os.fstat(fd)
-    if stat.S_IMODE(found.st_mode) == before.mode | stat.S_IRWXU != before.mode:
+    if stat.S_IMODE(found.st_mode) != before.mode and _is_or_was_opened(found, before.mode):
         os.fchmod(fd, before.mode)
     if times and found.st_mtime_ns != before.mtime_ns:
         os.utime(fd, ns=(before.mtime_ns, before.mtime_ns))

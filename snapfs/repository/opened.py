@@ -7,6 +7,8 @@ first used, so that ``list`` and ``ls`` start fast.
 from __future__ import annotations
 
 import os
+import secrets
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -28,6 +30,8 @@ from snapfs.storage.files import FileBackend
 from snapfs.storage.path import absolute
 
 CATALOG = b"catalog.db"
+_PROBE = b"locks/gc"
+"""Its times mean nothing."""
 FOLDERS = ("packs", "journal", "locks")
 
 
@@ -45,6 +49,8 @@ class Owner:
 class OwnFolders(NamedTuple):
     """The folders of a repository, whatever path leads to them."""
 
+    fd: int
+    """the repository's folder; it stays the repository's"""
     ids: frozenset[tuple[int, int]]
     """device and inode number of each"""
     config: tuple[int, int, int] | None
@@ -64,7 +70,26 @@ class OwnFolders(NamedTuple):
                 found = os.lstat(os.path.join(where, b"config"))
         except OSError:
             return False
-        return _mark(found) == self.config
+        return _mark(found) == self.config and self._is_seen_in(where)
+
+    def _is_seen_in(self, where: int | bytes) -> bool:
+        """Whether it is the folder itself and no copy that only looks like it (a snapshot of its filesystem,
+        a hard link): what changes here changes there.
+        """
+        now_ns = time.time_ns() + secrets.randbelow(1 << 30)
+        try:
+            os.utime(_PROBE, ns=(now_ns, now_ns), dir_fd=self.fd, follow_symlinks=False)
+            here = os.stat(_PROBE, dir_fd=self.fd, follow_symlinks=False)
+        except OSError:
+            return True  # nobody can tell
+        try:
+            if isinstance(where, int):
+                there = os.stat(_PROBE, dir_fd=where, follow_symlinks=False)
+            else:
+                there = os.lstat(os.path.join(where, _PROBE))
+        except OSError:
+            return False
+        return there.st_mtime_ns == here.st_mtime_ns
 
 
 class Repository:
@@ -133,7 +158,7 @@ class Repository:
             config = _mark(os.stat("config", dir_fd=self.fd, follow_symlinks=False))
         except OSError:
             config = None
-        return OwnFolders(self.folders(), config)
+        return OwnFolders(self.fd, self.folders(), config)
 
     def folders(self) -> frozenset[tuple[int, int]]:
         """Device and inode number of the repository's folder and of those in it: whatever leads there, nothing

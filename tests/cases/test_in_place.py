@@ -309,3 +309,28 @@ def test_a_file_that_keeps_another_name_keeps_its_flags(
         os.close(fd)
     assert (tree / "w").read_text() == "then"
     assert os.listdir(tree) == ["w"]
+
+
+def test_directories_of_a_group_that_one_is_not_in(
+    as_user: Program, user: User, workspace: Path
+) -> None:
+    """Opened up to change names in them they lose their set-group-id bit: nobody else changed them."""
+    tree = workspace / "tree"
+    for name in ("kept", "mended"):
+        (tree / name).mkdir(parents=True)
+        (tree / name / "f").write_text("then")
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, user.uid, 0 if path.is_dir() and path != tree else user.gid)
+    for name in ("kept", "mended"):
+        (tree / name).chmod(0o2555)
+    as_user.create(tree, "then")
+    for name in ("kept", "mended"):
+        (tree / name / "f").write_text("now, at length")
+    os.utime(tree / "mended", (1, 1))
+    done = as_user(
+        "restore", "then", "kept/f", "mended", "--in-place", "--yes", cwd=tree, ok=(0, 3)
+    )
+    assert "while the restore ran" not in done.errors
+    for name in ("kept", "mended"):
+        assert (tree / name / "f").read_text() == "then"
+        assert stat.S_IMODE((tree / name).stat().st_mode) & ~stat.S_ISGID == 0o555

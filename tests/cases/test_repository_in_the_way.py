@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,40 @@ def test_the_way_back_does_not_lead_through_what_was_restored(workspace: Path, t
     done = run("restore", "then", "--in-place", "--delete", "--yes", cwd=tree)
     assert not (tree / "link").is_symlink()
     assert f"-r {workspace / 'repository'} " in done.text
+
+
+def test_what_only_looks_like_it_is_restored(
+    filesystem: Callable[[str], Path],
+) -> None:
+    """A hard link to its config, and a snapshot of the filesystem that it is on."""
+    volume = filesystem("btrfs") / "volume"
+    subprocess.run(["btrfs", "-q", "subvolume", "create", volume], check=True)
+    other = volume.parent / "other"
+    try:
+        _looks_alike(volume, other)
+    finally:
+        for one in (volume, other):
+            subprocess.run(["btrfs", "-q", "subvolume", "delete", one], check=False)
+
+
+def _looks_alike(volume: Path, other: Path) -> None:
+    (volume / "work").mkdir()
+    (volume / "work" / "f").write_text("then")
+    run = InProcess(volume / "repository")
+    run("create", volume, "--name", "one")
+    os.link(run.repository / "config", volume / "work" / "config")
+    run("create", volume, "--name", "then")
+    (volume / "work" / "f").write_text("now")
+    run("restore", "then", "--in-place", "--delete", "--yes", cwd=volume)
+    assert (volume / "work" / "f").read_text() == "then"
+    subprocess.run(["btrfs", "-q", "subvolume", "snapshot", volume, other], check=True)
+    words = (
+        "restore",
+        f"{volume.name}@then",
+        "--to",
+        other / "repository",
+        "--overwrite",
+        "always",
+    )
+    run(*words)
+    assert (other / "repository" / "work" / "f").read_text() == "then"

@@ -36,6 +36,7 @@ def excluded(patterns: list[bytes], path: bytes) -> bool:
         ([b"/foo"], [b"foo", b"foo/x"], [b"a/foo"]),
         ([b"a/b"], [b"a/b", b"a/b/c"], [b"x/a/b"]),
         ([b"a/**/b"], [b"a/b", b"a/x/b", b"a/x/y/b/"], [b"a/bb", b"ab"]),
+        ([rb"**\/b"], [b"x/b", b"x/y/b/"], [b"b", b"xb"]),
         ([b"**/b"], [b"b", b"x/b", b"x/y/b/"], [b"xb"]),
         ([b"a/**"], [b"a/x", b"a/x/", b"a/x/y"], [b"a", b"a/"]),
         ([b"*", b"!*/", b"!*.txt"], [b"a", b"d/x"], [b"d/", b"d/x.txt", b"x.txt"]),
