@@ -7,7 +7,6 @@ first used, so that ``list`` and ``ls`` start fast.
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
@@ -76,7 +75,7 @@ class OwnFolders(NamedTuple):
         """Whether it is the folder itself and no copy that only looks like it (a snapshot of its filesystem,
         a hard link): what changes here changes there.
         """
-        now_ns = time.time_ns() + secrets.randbelow(1 << 30)
+        now_ns = time.time_ns()
         try:
             os.utime(_PROBE, ns=(now_ns, now_ns), dir_fd=self.fd, follow_symlinks=False)
             here = os.stat(_PROBE, dir_fd=self.fd, follow_symlinks=False)
