@@ -83,7 +83,8 @@ def capture(
                 intake.survey(survey)
                 totals = survey.totals
             else:
-                progress.phase("scanning", entries=_entries_before(catalog, root))
+                expected = _entries_before(catalog, root) if progress.foretells else None
+                progress.phase("scanning", entries=expected)
                 scanner = Scanner(
                     catalog, stage, root_fd, matcher, options, ahead_ns, progress=progress
                 )

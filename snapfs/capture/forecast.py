@@ -28,10 +28,8 @@ class Forecast:
         self.totals: tuple[int, int] | None = None
         """entries, and bytes of the files, also of those that are read later; None: not known yet"""
         self._ended = Event()
-        self._thread = Thread(
-            target=self._count, args=(os.dup(root_fd), rules, options), daemon=True
-        )
-        self._thread.start()
+        args = (os.dup(root_fd), rules, options)
+        Thread(target=self._count, args=args, daemon=True).start()
 
     def _count(self, root_fd: int, rules: Rules, options: ScanOptions) -> None:
         count = _Count(rules, options, self._ended)

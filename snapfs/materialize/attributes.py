@@ -183,12 +183,8 @@ def unlock(fd: int) -> bool:
 
 def unlock_entry(name: bytes, dir_fd: int) -> bool:
     """Clear the flags that protect a regular file or directory; whether any were set."""
-    try:
-        kind = stat.S_IFMT(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
-        if kind not in (stat.S_IFREG, stat.S_IFDIR):
-            return False
-        fd = open_file(name, dir_fd)
-    except OSError:
+    fd = _open_flagged(name, dir_fd)
+    if fd is None:
         return False
     try:
         return unlock(fd)
@@ -201,22 +197,32 @@ def unlocked(name: bytes, dir_fd: int) -> Iterator[None]:
     """Within, the flags that protect a regular file or directory are off. Whatever has it after that, by another
     name or because nothing came of it, gets them back.
     """
-    fd, flags = -1, 0
-    with contextlib.suppress(OSError):
-        kind = stat.S_IFMT(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
-        if kind in (stat.S_IFREG, stat.S_IFDIR):
-            fd = open_file(name, dir_fd)
-            flags = get_flags(fd)
-    try:
-        if flags & LOCKING:
-            unlock(fd)
+    fd = _open_flagged(name, dir_fd)
+    if fd is None:
         yield
-    finally:
-        if fd >= 0:
+        return
+    flags = 0
+    try:
+        with contextlib.suppress(OSError):
+            flags = get_flags(fd)
+        was_locked = unlock(fd)
+        try:
+            yield
+        finally:
             with contextlib.suppress(OSError):
-                if flags & LOCKING and os.fstat(fd).st_nlink:
+                if was_locked and os.fstat(fd).st_nlink:
                     set_flags(fd, flags)
-            os.close(fd)
+    finally:
+        os.close(fd)
+
+
+def _open_flagged(name: bytes, dir_fd: int) -> int | None:
+    """A descriptor of what may have flags, a regular file or directory; else None."""
+    try:
+        kind = stat.S_IFMT(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+        return open_file(name, dir_fd) if kind in (stat.S_IFREG, stat.S_IFDIR) else None
+    except OSError:
+        return None
 
 
 def _give_owner(where: int | bytes, kind: int, wanted: Attributes, refused: Refusals) -> int:

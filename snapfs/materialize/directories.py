@@ -55,13 +55,13 @@ class Directories:
         self._mtime_s = array("q")
         self._mtime_nsec = array("I")
         self._before: dict[int, Before] = {}
-        self._looks: dict[tuple[int, int, int], int] = {}
-        self._look_of: dict[int, int] = {}
+        self._looks: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+        self._look_of: dict[int, tuple[int, int, int]] = {}
 
     def expect(self, number: int, live: os.stat_result) -> None:
         """In the end it is mended only if it still has the mode and owner that it was seen with."""
         look = (stat.S_IMODE(live.st_mode), live.st_uid, live.st_gid)
-        self._look_of[number] = self._looks.setdefault(look, len(self._looks))
+        self._look_of[number] = self._looks.setdefault(look, look)
 
     def put(self, number: int, attributes: Attributes, finish: Finish) -> None:
         """Settle the directory with the next number, or the last one anew."""
@@ -157,7 +157,6 @@ class Directories:
             if self._is_other(number, live):
                 self._run.problem(number, b"", 0, CHANGED)
                 self._run.counts.overwritten -= 1
-                self._run.counts.left_alone += 1
                 return
             mend(fd, Kind.DIR, live, wanted, refused, dry_run=False)
         elif finish == Finish.PUT_BACK:
@@ -169,9 +168,8 @@ class Directories:
         look = self._look_of.get(number)
         if look is None:
             return False
-        mode, *owner = list(self._looks)[look]
-        same = _is_or_was_opened(live, mode)
-        return not same or owner != [live.st_uid, live.st_gid]
+        mode, *owner = look
+        return owner != [live.st_uid, live.st_gid] or not _is_or_was_opened(live, mode)
 
     def _lose(self, number: int, error: OSError) -> None:
         table = self._run.table

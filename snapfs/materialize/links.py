@@ -20,9 +20,6 @@ from snapfs.materialize.dirtable import DirCache
 from snapfs.materialize.naming import CHANGED, ChangedError, Seen, give_name
 from snapfs.materialize.run import Run
 
-_BOUND = 2
-"""A name that is to be replaced only as long as what has it is as it was."""
-
 
 class Leader(NamedTuple):
     """Where a group's inode stands; ``kept`` is its (dev, ino) if it is a live one that stays."""
@@ -43,7 +40,7 @@ class Links:
         self._directories = array("I")
         self._inodes = array("q")
         self._replaces = bytearray()
-        self._before = array("q")  # four numbers of each name
+        self._before = array("q")  # four numbers of each name, 0 where anything may be replaced
         self._names = bytearray()
         self._ends = array("Q", [0])
         self._flags: list[tuple[int, bytes, int]] = []
@@ -70,7 +67,7 @@ class Links:
         """Link this name to the leader of its group, in the end."""
         self._directories.append(directory)
         self._inodes.append(inode)
-        self._replaces.append(_BOUND if before is not None else replaces)
+        self._replaces.append(replaces)
         self._before.extend(before or (0, 0, 0, 0))
         self._names += name
         self._ends.append(len(self._names))
@@ -92,7 +89,6 @@ class Links:
             try:
                 self._link(leader, directory, name, self._way_of(index))
             except ChangedError:
-                self._run.counts.left_alone += 1
                 self._fail(index, directory, name, 0, CHANGED)
             except OSError as error:
                 self._run.stop_if_full(error)
@@ -115,8 +111,7 @@ class Links:
         if not self._replaces[index]:
             return _link
         mode, size, mtime_ns, ctime_ns = self._before[4 * index : 4 * index + 4]
-        bound = self._replaces[index] == _BOUND
-        return partial(_replace, before=(mode, size, mtime_ns, ctime_ns) if bound else None)
+        return partial(_replace, before=(mode, size, mtime_ns, ctime_ns) if mode else None)
 
     def _link(
         self,

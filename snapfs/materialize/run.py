@@ -10,7 +10,7 @@ from snapfs.fs.handles import refuse_exhausted
 from snapfs.materialize.attributes import Attributes, Refusals
 from snapfs.materialize.dirtable import DirTable
 from snapfs.materialize.filewriter import Report, storage_full
-from snapfs.materialize.naming import CHANGED, ChangedError
+from snapfs.materialize.naming import CHANGED
 from snapfs.materialize.wanted import MaterializeOptions, MaterializeResult
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
@@ -76,6 +76,7 @@ class Run:
         """The same by path from the target. Raises SnapfsError if no descriptor was left."""
         refuse_exhausted(number)
         self.counts.problems += 1
+        self.counts.left_alone += what == CHANGED
         self.progress.problem(Problem(path, number, what))
 
     def tell_unread(self, directory: int, name: bytes) -> None:
@@ -94,7 +95,6 @@ class Run:
     def trouble(self, directory: int, name: bytes, error: OSError) -> None:
         """Tell of a failed call; raises StorageFullError if the target is full."""
         self.stop_if_full(error)
-        self.counts.left_alone += isinstance(error, ChangedError)
         self.problem(directory, name, error.errno or 0, error.strerror or str(error))
 
     def stop_if_full(self, error: OSError) -> None:
@@ -119,7 +119,6 @@ class Run:
         for trouble in report.troubles:
             self.problem(trouble.directory, trouble.name, trouble.errno, trouble.what)
             if trouble.missing:
-                counts.left_alone += trouble.what == CHANGED
                 self.failed.add((trouble.directory, trouble.name))
                 if trouble.replaces:
                     counts.overwritten -= 1

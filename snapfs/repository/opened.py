@@ -63,10 +63,7 @@ class OwnFolders(NamedTuple):
                 return True
             if self.config is None:
                 return False
-            if isinstance(where, int):
-                found = os.stat(b"config", dir_fd=where, follow_symlinks=False)
-            else:
-                found = os.lstat(os.path.join(where, b"config"))
+            found = _stat_in(where, b"config")
         except OSError:
             return False
         return _mark(found) == self.config and self._is_seen_in(where)
@@ -78,17 +75,13 @@ class OwnFolders(NamedTuple):
         now_ns = time.time_ns()
         try:
             os.utime(_PROBE, ns=(now_ns, now_ns), dir_fd=self.fd, follow_symlinks=False)
-            here = os.stat(_PROBE, dir_fd=self.fd, follow_symlinks=False)
+            here = _stat_in(self.fd, _PROBE)
         except OSError:
             return True  # nobody can tell
         try:
-            if isinstance(where, int):
-                there = os.stat(_PROBE, dir_fd=where, follow_symlinks=False)
-            else:
-                there = os.lstat(os.path.join(where, _PROBE))
+            return _stat_in(where, _PROBE).st_mtime_ns == here.st_mtime_ns
         except OSError:
             return False
-        return there.st_mtime_ns == here.st_mtime_ns
 
 
 class Repository:
@@ -112,8 +105,6 @@ class Repository:
         """
         self.path = absolute(path)
         self.name = os.fsdecode(self.path)
-        self.resolved = os.path.realpath(self.path)
-        """the path without the links that led there, which a restore may take away"""
         self.write = write
         self.lock_wait_s = lock_wait_s
         self.command_line = tuple(command_line)
@@ -151,10 +142,15 @@ class Repository:
             os.close(self.fd)
             raise
 
+    @property
+    def resolved(self) -> bytes:
+        """The path without the links that led there, which may be gone by now."""
+        return os.readlink(b"/proc/self/fd/%d" % self.fd)
+
     def own_folders(self) -> OwnFolders:
         """How to recognise the repository's folders."""
         try:
-            config = _mark(os.stat("config", dir_fd=self.fd, follow_symlinks=False))
+            config = _mark(_stat_in(self.fd, b"config"))
         except OSError:
             config = None
         return OwnFolders(self.fd, self.folders(), config)
@@ -313,6 +309,12 @@ class Repository:
     def owners(self, root_id: int) -> tuple[dict[int, str], dict[int, str]]:
         """Names of uids and gids where the root was captured."""
         return rows.owners(self.catalog, root_id)
+
+
+def _stat_in(where: int | bytes, name: bytes) -> os.stat_result:
+    if isinstance(where, int):
+        return os.stat(name, dir_fd=where, follow_symlinks=False)
+    return os.lstat(os.path.join(where, name))
 
 
 def _mark(st: os.stat_result) -> tuple[int, int, int]:

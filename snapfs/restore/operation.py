@@ -329,11 +329,10 @@ def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owner
 
 def _lies_in(repository: Repository, target: bytes) -> bool:
     real = os.path.realpath(target)
-    own = os.path.realpath(repository.path)
+    own = repository.resolved
     if real == own or real.startswith(own + b"/"):
         return True
-    # A bind mount of it has another path.
-    return repository.own_folders().has(os.path.realpath(target))
+    return repository.own_folders().has(real)  # a bind mount of it has another path
 
 
 def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:

@@ -25,9 +25,9 @@ class Protection:
         untouched: Callable[[bytes], bool],
         brought: Callable[[bytes], bool],
     ) -> None:
-        """``prefix`` is the path from the root of what lands in ``target``, ``untouched`` says of a
-        directory's path whether it is the repository's. ``brought`` says of a path from the root whether it is there only because of the
-        restore that is undone: no rule keeps that.
+        """``prefix`` is the path from the root of what lands in ``target``; ``untouched`` says of a directory's
+        path whether it is the repository's, ``brought`` of a path from the root whether it is there only
+        because of the restore that is undone: no rule keeps that.
         """
         self._rules = rules
         self._matcher = RuleMatcher(rules)
