@@ -32,6 +32,7 @@ ROWWISE = (
     "ORPHAN_PUT",
     "BLOCKS_KNOWN",
     "BLOCKS_PLACES",
+    "HISTORY_INODES",
 )
 
 HEADER = '''"""SQL text for SQLite, compiled from `statements` by `compile`; do not edit."""

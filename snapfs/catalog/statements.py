@@ -11,6 +11,7 @@ from typing import Any
 from snapfs.catalog import (
     statements_commit,
     statements_compare,
+    statements_history,
     statements_overlay,
     statements_read,
     statements_reclaim,
@@ -32,6 +33,7 @@ ALL: dict[str, Any] = {
     **statements_commit.ALL,
     **statements_overlay.ALL,
     **statements_reclaim.ALL,
+    **statements_history.ALL,
     **statements_rules.ALL,
     **statements_verify.ALL,
 }

@@ -205,33 +205,6 @@ TOUCHED: dict[str, Any] = {
         select(inode.c.id).where(inode.c.content_id == p("content")),
         select(inode_diff.c.inode_id).where(inode_diff.c.content_id == p("content")),
     ),
-    # The history of an inode, and of a name: old values by snapshot, then the newest.
-    "INODE_VALUES": union_all(
-        select(inode_diff.c.snapshot_id, inode_diff.c.content_id).where(
-            inode_diff.c.inode_id == p("inode")
-        ),
-        select(null(), inode.c.content_id).where(inode.c.id == p("inode")),
-    ),
-    "NAME_VALUES": union_all(
-        select(dirent_diff.c.snapshot_id, dirent_diff.c.inode_id).where(
-            and_(dirent_diff.c.parent_id == p("parent"), dirent_diff.c.name == p("name"))
-        ),
-        select(null(), dirent.c.inode_id).where(
-            and_(dirent.c.parent_id == p("parent"), dirent.c.name == p("name"))
-        ),
-    ),
-    "NAMES_EVER": union(
-        select(dirent.c.parent_id, dirent.c.name).where(dirent.c.inode_id == p("inode")),
-        select(dirent_diff.c.parent_id, dirent_diff.c.name).where(
-            dirent_diff.c.inode_id == p("inode")
-        ),
-    ),
-    "ROOT_OF_INODE": union_all(
-        select(inode.c.root_id).where(inode.c.id == p("inode")),
-        select(snapshot.c.root_id)
-        .select_from(inode_diff.join(snapshot, snapshot.c.id == inode_diff.c.snapshot_id))
-        .where(inode_diff.c.inode_id == p("inode")),
-    ).limit(1),
 }
 
 ALL: dict[str, Any] = {**REBUILD, **TREES, **TOUCHED}
