@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from snapfs.catalog.spill import Spill, SpilledMap
-from snapfs.diff.attributes import differences
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
 from snapfs.model.path import join
+from snapfs.tree.differences import differences
+from snapfs.tree.moves import Pairs, beside, same_thing
 from snapfs.tree.state import Inodes, Paths, State, leads_back, walk
 
 
@@ -67,7 +68,6 @@ def _change(plain: tuple[Any, ...]) -> Change:
 
 
 Key = tuple[int, bytes]
-_Pairs = Iterator[tuple[Entry | None, Entry | None]]
 
 
 class Differ:
@@ -166,24 +166,12 @@ class Differ:
             if old is None or self._inodes_b.at(old) is not None:
                 continue
             before, after = self._a.entry(inode), self._b.entry(inode)
-            if before is None or after is None or not self._agree(before, after):
+            if before is None or after is None or not same_thing(self._a, self._b, before, after):
                 continue
             self._moved_from[old] = inode
             self._moved_to[path] = old
             what = differences(before, after)
             self._found[path] = Change("R", path, old, what, before, after)
-
-    def _agree(self, before: Entry, after: Entry) -> bool:
-        """Whether two records of one inode can be the same thing: inode numbers are reused."""
-        if before.kind != after.kind:
-            return False
-        if before.kind == Kind.DIR:
-            both = _beside(self._a.children(before.inode), self._b.children(after.inode))
-            first = next(both, None)
-            return first is None or None not in first or any(None not in pair for pair in both)
-        if before.kind == Kind.FILE:
-            return before.content == after.content and before.size == after.size
-        return before.target == after.target and before.rdev == after.rdev
 
     # --- paths ---------------------------------------------------------------------------------
 
@@ -237,7 +225,7 @@ class Differ:
 
     def _both(self, path: bytes, before: Entry, after: Entry) -> None:
         """A path that both states have, with different inodes."""
-        stack: list[tuple[bytes, _Pairs]] = [(path, iter([(before, after)]))]
+        stack: list[tuple[bytes, Pairs]] = [(path, iter([(before, after)]))]
         way: dict[tuple[int, int], None] = {(0, 0): None}  # in order, so that the last goes first
         while stack:
             at, pairs = stack[-1]
@@ -264,7 +252,7 @@ class Differ:
                         raise leads_back(here)
                     way[both] = None
                     was, now = self._children(self._a, old), self._children(self._b, new)
-                    stack.append((here, _beside(was, now)))
+                    stack.append((here, beside(was, now)))
 
     @staticmethod
     def _children(state: State, entry: Entry) -> Iterator[Entry]:
@@ -366,21 +354,6 @@ class Differ:
             for _, path in paths.of_inode(inode)
             if self._inodes_a.at(path) is not None and self._inodes_b.at(path) is not None
         )
-
-
-def _beside(one: Iterator[Entry], two: Iterator[Entry]) -> _Pairs:
-    """The entries of two directories by name: those of one name together."""
-    a, b = next(one, None), next(two, None)
-    while a is not None or b is not None:
-        if b is None or (a is not None and a.name < b.name):
-            yield a, None
-            a = next(one, None)
-        elif a is None or b.name < a.name:
-            yield None, b
-            b = next(two, None)
-        else:
-            yield a, b
-            a, b = next(one, None), next(two, None)
 
 
 def _sure(entry: Entry | None) -> Entry:
