@@ -88,6 +88,13 @@ DECLARED = {
         Param(field="sparse", names=("--sparse",), metavar=""),
         *CHANGING,
     ),
+    "log": (
+        Param(field="path", names=(), metavar="PATH", completes="path"),
+        Param(field="number", names=("-n", "--number"), metavar="N"),
+        Param(field="content", names=("--content",), metavar=""),
+        Param(field="all", names=("-a", "--all"), metavar=""),
+        *COMMON,
+    ),
     "rename": (
         Param(field="snapshot", names=(), metavar="OLD", completes="snapshot"),
         Param(field="name", names=(), metavar="[NEW]"),

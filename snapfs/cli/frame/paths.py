@@ -7,7 +7,7 @@ import os
 from snapfs.cli.frame.roots import Roots, relative_to
 from snapfs.errors import UsageError
 from snapfs.model.quote import quote
-from snapfs.model.reference import Reference
+from snapfs.model.reference import LATEST_POINT, Reference, read_reference
 from snapfs.model.snapshot import Root
 from snapfs.storage.path import absolute
 
@@ -51,4 +51,33 @@ def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
         f"{quote(path)} is not in {root.label} ({quote(root.path or b'no directory')})",
         subject=quote(path),
         hint=f"write it from the root: {root.label}@SNAPSHOT:PATH" if root.id else "",
+    )
+
+
+def recorded_path(roots: Roots, word: str) -> tuple[Root, bytes]:
+    """Root and path of a PATH that some snapshot has or had: an ordinary one, ``:PATH`` from the root, or
+    what follows the colon of a whole reference.
+
+    The root is --root's, else the innermost that holds the path, else the one that is meant without.
+    """
+    path = roots.invocation.environment.expand_home(word)
+    if ":" in word and not os.path.lexists(path):
+        try:
+            reference = read_reference(word, default=LATEST_POINT)
+        except ValueError:
+            reference = None
+        if reference is not None and reference.path is not None:
+            root = roots.root(reference.root)
+            return root, path_in(roots, reference, root)
+    root = _holding(roots, path) or roots.root()
+    return root, ordinary_path(roots, word, root)
+
+
+def _holding(roots: Roots, path: bytes) -> Root | None:
+    if roots.invocation.common.root is not None or roots.here is None:
+        return None
+    written = absolute(os.path.join(roots.here, path))
+    head, tail = os.path.split(written)
+    return roots.holding(written, roots.host) or roots.holding(
+        os.path.join(os.path.realpath(head), tail), roots.host
     )

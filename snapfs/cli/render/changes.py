@@ -7,7 +7,7 @@ from enum import Enum
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.pairs import Pair
-from snapfs.cli.frame.streams import encode
+from snapfs.cli.frame.streams import Output, encode
 from snapfs.cli.render.json import text_of
 from snapfs.diff import Change, unified
 from snapfs.model.quote import printable, quote
@@ -113,11 +113,8 @@ class ChangePrinter:
         if self._invocation.json:
             if lines:
                 self._invocation.emit("diff-text/1", DiffText(change.path, text_of(lines)))
-        elif self._invocation.out.is_terminal:
-            for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
-                self._invocation.out.line(_visible(line))
         else:
-            self._invocation.out.data(lines)
+            print_text(self._invocation.out, lines)
 
     def finish(self) -> None:
         """The counts, if they were wanted."""
@@ -136,6 +133,15 @@ class ChangePrinter:
             self._invocation.emit("diff-stat/1", summary)
         else:
             self._invocation.out.line(stat_line(summary))
+
+
+def print_text(out: Output, lines: bytes) -> None:
+    """Lines of files as they are; on a terminal with nothing in them that it would act on."""
+    if not out.is_terminal:
+        out.data(lines)
+        return
+    for line in lines.removesuffix(b"\n").split(b"\n") if lines else ():
+        out.line(_visible(line))
 
 
 def line_of(change: Change) -> str:

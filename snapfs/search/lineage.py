@@ -1,0 +1,156 @@
+"""Where a path came from and where it went on: its stays under all names that it had.
+
+A stay is an inode at a path for a while. Before it the same path may have meant another inode (an editor
+saved by renaming), or the inode had another path: then it is followed there if diff would say that it was
+renamed, that is if the old path is gone, the new one was free, and the content agrees (`tree.moves`). Where
+only a directory above has another name, that directory is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from snapfs.catalog import view
+from snapfs.catalog.database import Catalog
+from snapfs.tree.history import Chain, Place, Places, at_path
+from snapfs.tree.moves import same_thing
+from snapfs.tree.state import StoredState
+
+
+@dataclass(slots=True)
+class Stay:
+    """An inode at a path for a while."""
+
+    inode: int
+    place: Place
+    came_from: bytes | None = None
+    """the path before, if it was renamed at its beginning"""
+    gone_until: int = 0
+    """if the path then meant nothing: up to which position"""
+    goes_on: bool = False
+    """whether its end is the beginning of another stay"""
+
+    @property
+    def ends_gone(self) -> bool:
+        """Whether nothing was there afterwards."""
+        return self.gone_until > 0
+
+
+class Lineage:
+    """Follows paths of one root (inside one read)."""
+
+    def __init__(self, catalog: Catalog, chain: Chain) -> None:
+        self._catalog = catalog
+        self._chain = chain
+        self._places = Places(catalog, {chain.root.root.id: chain})
+        self._stays: dict[tuple[int, bytes], Stay] = {}
+        self._held: dict[bytes, list[tuple[int, Place]]] = {}
+
+    def of(self, path: bytes) -> list[Stay]:
+        """All stays of a path and of what it was before, by time; what it became, unless it came again.
+
+        Empty if the chain never had the path.
+        """
+        asked = [self._stay(inode, place) for inode, place in self._at(path)]
+        for stay in asked:
+            self._follow_back(stay)
+        for stay in asked:
+            self._follow_on(stay, to_the_end=stay is asked[-1])
+        found = sorted(self._stays.values(), key=lambda stay: (stay.place.span, stay.place.path))
+        self._see_ends(found)
+        return found
+
+    def _stay(self, inode: int, place: Place) -> Stay:
+        return self._stays.setdefault((place.span.first, place.path), Stay(inode, place))
+
+    def _follow_back(self, stay: Stay) -> None:
+        while True:
+            before = self._neighbour(stay, stay.place.span.first, stay.place.span.first - 1)
+            if before is None:
+                return
+            if before.place.path != stay.place.path:
+                stay.came_from = before.place.path
+            before.goes_on = True
+            stay = before
+
+    def _follow_on(self, stay: Stay, *, to_the_end: bool) -> None:
+        while True:
+            after = self._neighbour(stay, stay.place.span.end - 1, stay.place.span.end)
+            if after is None:
+                return
+            stay.goes_on = True
+            if after.place.path != stay.place.path:
+                after.came_from = stay.place.path
+                if not to_the_end:
+                    return
+            stay = after
+
+    def _neighbour(self, stay: Stay, here: int, there: int) -> Stay | None:
+        """What a stay was or became: ``here`` is its position at that end, ``there`` the one beyond."""
+        if not 0 <= there < self._chain.whole.end:
+            return None
+        held = self._holder(stay.place.path, there)
+        if held is not None:
+            return self._stay(*held)
+        places = self._places.of(self._chain, stay.inode)
+        # Of several names that change at once the first goes with the first, as in a diff.
+        ours = sorted(
+            place.path for place in places if _has(place, here) and self._is_free(place, there)
+        )
+        others = sorted(
+            (place for place in places if _has(place, there) and self._is_free(place, here)),
+            key=lambda place: place.path,
+        )
+        if stay.place.path not in ours or ours.index(stay.place.path) >= len(others):
+            return None
+        other = others[ours.index(stay.place.path)]
+        older, newer = (stay.place, other) if here < there else (other, stay.place)
+        if not self._moved(stay.inode, older, newer, min(here, there)):
+            return None
+        return self._stay(stay.inode, other)
+
+    def _moved(self, inode: int, older: Place, newer: Place, at: int) -> bool:
+        """Whether a diff of position ``at`` and the next says that this was renamed, or a directory above."""
+        while (older.parent, older.name) == (newer.parent, newer.name):
+            inode = older.parent
+            places = self._places.of_directory(self._chain, inode)
+            one = next((place for place in places if _has(place, at)), None)
+            two = next((place for place in places if _has(place, at + 1)), None)
+            if one is None or two is None or one.path == two.path:
+                return False
+            if not (self._is_free(one, at + 1) and self._is_free(two, at)):
+                return False
+            older, newer = one, two
+        a, b = (self._chain.snapshots[number].id for number in (at, at + 1))
+        before, after = view.inode(self._catalog, inode, a), view.inode(self._catalog, inode, b)
+        if before is None or after is None:
+            return False
+        states = StoredState(self._catalog, a), StoredState(self._catalog, b)
+        return same_thing(*states, before, after)
+
+    def _at(self, path: bytes) -> list[tuple[int, Place]]:
+        if path not in self._held:
+            self._held[path] = at_path(self._catalog, self._chain, path)
+        return self._held[path]
+
+    def _holder(self, path: bytes, position: int) -> tuple[int, Place] | None:
+        """What is at a path at a position."""
+        return next((one for one in self._at(path) if _has(one[1], position)), None)
+
+    def _is_free(self, place: Place, position: int) -> bool:
+        return self._holder(place.path, position) is None
+
+    def _see_ends(self, found: Sequence[Stay]) -> None:
+        """Which stays end in nothing, and for how long."""
+        next_at: dict[bytes, int] = {}
+        for stay in reversed(found):
+            path, span = stay.place.path, stay.place.span
+            end = next_at.get(path, self._chain.whole.end)
+            if not stay.goes_on and span.end < end:
+                stay.gone_until = end
+            next_at[path] = span.first
+
+
+def _has(place: Place, position: int) -> bool:
+    return place.span.first <= position < place.span.end
