@@ -33,6 +33,7 @@ ROWWISE = (
     "BLOCKS_KNOWN",
     "BLOCKS_PLACES",
     "HISTORY_INODES",
+    "HISTORY_NAMES",
 )
 
 HEADER = '''"""SQL text for SQLite, compiled from `statements` by `compile`; do not edit."""

@@ -84,6 +84,35 @@ def parse_pattern(line: bytes, source: str) -> Pattern | None:
     return Pattern(text, source, regex, negated, dirs_only, by_name)
 
 
+def parse_glob(text: bytes, source: str) -> Pattern:
+    """A pattern that stands alone, in the same language: ``!``, ``#`` and blanks mean themselves."""
+    if text[:1] in (b"!", b"#"):
+        text = b"\\" + text
+    if text.endswith(b" "):
+        text = text[:-1] + b"\\ "
+    found = parse_pattern(text, source)
+    return found or Pattern(text, source, _NOTHING, negated=False, dirs_only=False, by_name=True)
+
+
+def literal_part(pattern: bytes) -> bytes:
+    """The longest run of bytes that whatever the pattern matches has in it; empty if there is none."""
+    runs, at, run = [b""], 0, bytearray()
+    while at < len(pattern):
+        byte = pattern[at]
+        if byte in b"*?[":
+            runs.append(bytes(run))
+            run.clear()
+            # What a bracket means needs no reading: nothing in it is always there.
+            end = pattern.rfind(b"]", at) if byte == 0x5B else at
+            at = max(end, at) + 1
+            continue
+        at += byte == _BACKSLASH
+        run += pattern[at : at + 1]
+        at += 1
+    runs.append(bytes(run))
+    return max(runs, key=len)
+
+
 def parse_patterns(lines: Iterable[tuple[bytes, str]]) -> list[Pattern]:
     """All that say something, in order."""
     parsed = (parse_pattern(line, source) for line, source in lines)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from snapfs.model.span import Span
+from snapfs.model.span import Span, parse_span
 
 OffsetAt = Callable[[int], int]
 """Offset of local time from UTC in seconds, at a moment in nanoseconds."""
@@ -68,6 +68,13 @@ class Moment(NamedTuple):
 
 # Whole years whose nanoseconds fit 64 bits, in any zone.
 _FIRST_YEAR, _LAST_YEAR = 1678, 2261
+
+
+def parse_when(text: str) -> Moment | Span:
+    """A moment, or a span that means as long ago; ValueError with a full sentence otherwise."""
+    if re.match(r"\d{4}-", text):
+        return parse_moment(text)
+    return parse_span(text)
 
 
 def parse_moment(text: str) -> Moment:

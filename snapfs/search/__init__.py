@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from snapfs.search.find import Found, find
 from snapfs.search.log import LogOptions, LogResult, LogVersion, log
+from snapfs.search.sieve import FindOptions
 
-__all__ = ["LogOptions", "LogResult", "LogVersion", "log"]
+__all__ = ["FindOptions", "Found", "LogOptions", "LogResult", "LogVersion", "find", "log"]

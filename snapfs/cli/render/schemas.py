@@ -18,7 +18,7 @@ from snapfs.cli.render.progress import Note, Trouble
 from snapfs.cli.render.restored import Undo
 from snapfs.cli.render.roots import RootState
 from snapfs.cli.render.text import Called, Mode, Named
-from snapfs.cli.render.versions import Range, Step
+from snapfs.cli.render.versions import Hit, Range, Step
 from snapfs.cli.start import Standing
 from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
@@ -52,6 +52,7 @@ SCHEMAS = (
     Schema("diff/1", "each difference", (Difference,)),
     Schema("diff-text/1", "each file's text, with --content", (DiffText,)),
     Schema("diff-stat/1", "the counts, with --stat", (DiffSummary,)),
+    Schema("find/1", "each version that was found", (Range, Attributes, Hit)),
     Schema("log/1", "each version", (Range, Step)),
     Schema("restore/1", "what was done", (Named, RestoreResult, Undo)),
     Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan, Mode)),

@@ -6,23 +6,27 @@ import stat
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.streams import encode
 from snapfs.cli.render.changes import DiffText, line_of, print_text
-from snapfs.cli.render.entries import Attributes, attributes
+from snapfs.cli.render.entries import Attributes, Owners, attributes
 from snapfs.cli.render.json import text_of
-from snapfs.cli.render.table import Column, print_table
+from snapfs.cli.render.table import Column, plain_lines, print_table
 from snapfs.cli.render.text import local_time, reference
 from snapfs.diff import Change, unified
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import FORMAT_OF_KIND, Kind
+from snapfs.model.moment import NS
 from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
 from snapfs.model.units import format_size
 from snapfs.repository.opened import Repository
-from snapfs.search import LogResult, LogVersion
+from snapfs.search import Found, LogResult, LogVersion
 
 _DIGITS = 12
 """Hexadecimal digits of a digest that are shown, as git shows twelve in large histories."""
 
+_BATCH = 1000
+"""Lines that are aligned together."""
 _COLUMNS = (
     Column("snapshots"),
     Column("time", gives_way=3),
@@ -63,6 +67,16 @@ class Step:
     """of the bytes of a file, or of all in a directory; null for anything else"""
     entry: Attributes | None
     """what is there; null where it is gone"""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What is found besides the entry."""
+
+    digest: bytes | None
+    """of the bytes of a file; null for an empty one and for anything else"""
+    newest: bool
+    """whether the newest snapshot has it so"""
 
 
 def version_range(root: Root, first: Snapshot, last: Snapshot) -> Range:
@@ -110,6 +124,60 @@ def print_log(
     for version, row in zip(shown, rows, strict=True):
         invocation.out.line("  ".join(cell for cell in row if cell))
         _text(invocation, repository, result.root, version)
+
+
+class FoundPrinter:
+    """Prints what was found as it comes; ``count`` says how much came."""
+
+    def __init__(
+        self, invocation: Invocation, repository: Repository, *, several: bool, zero: bool
+    ) -> None:
+        """``several``: whether more than one root was searched, and each is to be named."""
+        self._invocation = invocation
+        self._repository = repository
+        self._several = several
+        self._zero = zero
+        self._owners: dict[int, Owners] = {}
+        self._rows: list[tuple[str, ...]] = []
+        self.count = 0
+
+    def found(self, found: Found) -> None:
+        """One version of a path."""
+        self.count += 1
+        if self._invocation.json:
+            self._as_json(found)
+        elif self._zero:
+            ends = version_range(found.root, found.first, found.last)
+            fields = (encode(ends.first), encode(ends.last), found.path)
+            self._invocation.out.data(b"".join(field + b"\0" for field in fields))
+        else:
+            self._rows.append(
+                (
+                    range_text(found.root, found.first, found.last, with_root=self._several),
+                    size_text(found.entry),
+                    local_time(found.entry.mtime_s * NS, self._invocation.clock),
+                    quote(found.path or b"."),
+                )
+            )
+            if len(self._rows) == _BATCH:
+                self.finish()
+
+    def finish(self) -> None:
+        """Print what waits to be aligned."""
+        for line in plain_lines((), self._rows, right=(1,)) if self._rows else ():
+            self._invocation.out.line(line)
+        self._rows.clear()
+
+    def _as_json(self, found: Found) -> None:
+        root = found.root
+        if root.id not in self._owners:
+            self._owners[root.id] = self._repository.owners(root.id)
+        self._invocation.emit(
+            "find/1",
+            version_range(root, found.first, found.last),
+            attributes(found.path, found.entry, self._owners[root.id]),
+            Hit(found.digest or None, found.newest),
+        )
 
 
 def _row(
