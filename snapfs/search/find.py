@@ -104,17 +104,18 @@ class _Search:
     def run(self) -> None:
         """Look everywhere where something may be."""
         options = self._options
-        walked = [one for one in self._sieve.globs if one.literal_prefix()]
+        globs = self._sieve.globs
+        walked = [one for one in globs if one.literal_prefix()]
         if options.digests:
             self._by_inodes(self._inodes_of_contents())
-        elif self._sieve.globs and len(walked) == len(self._sieve.globs):
+        elif globs and len(walked) == len(globs):
             for one in walked:
                 for chain in self._chains.values():
                     self._walk(chain, one)
-        elif options.about_inodes and not all(one.part for one in self._sieve.globs):
+        elif options.about_inodes and not (globs and all(one.part for one in globs)):
             self._by_inodes(self._fitting_inodes())
         else:
-            for part in {one.part for one in self._sieve.globs} or {b""}:
+            for part in {one.part for one in globs} or {b""}:
                 self._by_rows(self._catalog.execute(sql.FIND_NAMES, {"part": part}))
             self._tops()
         self._flush()

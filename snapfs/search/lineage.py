@@ -30,6 +30,8 @@ class Stay:
     """if the path then meant nothing: up to which position"""
     goes_on: bool = False
     """whether its end is the beginning of another stay"""
+    only_beginning: bool = False
+    """whether it only tells where the path went that came again later"""
 
     @property
     def ends_gone(self) -> bool:
@@ -76,6 +78,7 @@ class Lineage:
 
     def _follow_on(self, stay: Stay, *, to_the_end: bool) -> None:
         while True:
+            known = len(self._stays)
             after = self._neighbour(stay, stay.place.span.end - 1, stay.place.span.end)
             if after is None:
                 return
@@ -83,6 +86,7 @@ class Lineage:
             if after.place.path != stay.place.path:
                 after.came_from = stay.place.path
                 if not to_the_end:
+                    after.only_beginning = len(self._stays) > known
                     return
             stay = after
 
@@ -147,7 +151,7 @@ class Lineage:
         for stay in reversed(found):
             path, span = stay.place.path, stay.place.span
             end = next_at.get(path, self._chain.whole.end)
-            if not stay.goes_on and span.end < end:
+            if not (stay.goes_on or stay.only_beginning) and span.end < end:
                 stay.gone_until = end
             next_at[path] = span.first
 

@@ -136,6 +136,8 @@ class _Teller:
                 _relate(version, came if now is None else now)
                 found.append(version)
                 now, came = version, None
+                if stay.only_beginning:
+                    break
             if now is None:
                 continue
             last_at[path] = now
