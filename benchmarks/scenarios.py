@@ -95,6 +95,7 @@ def installations(plan: Plan, tree: Path) -> Measured:
     _remove(copy)
     subprocess.run(["cp", "-a", tree, copy], check=True)
     folder = _some_directory(copy)
+    file = _some_file(copy, folder)
     # Nothing is removed before the end: ext4 does not give an inode again that was removed in the last
     # minutes, and looks at each of them whenever it makes a file. After a hundred thousand removals
     # `cp -a` took five times as long.
@@ -122,6 +123,8 @@ def installations(plan: Plan, tree: Path) -> Measured:
         turn.measure("restore all", lambda tool, at=place: tool.restore(0, at / tool.name))
         turn.measure("diff of neighbours", lambda tool: tool.diff(1, 2))
         turn.measure("ls of one directory", lambda tool: tool.ls(1, folder))
+        turn.measure("versions of one file in six", lambda tool: tool.history(file))
+        turn.measure("names by a pattern in six", lambda tool: tool.find("test_*.py"))
         turn.measure("delete one of six", lambda tool: tool.delete(3))
     _remove(plan.work / "repositories")
     _remove(restored)
@@ -204,6 +207,12 @@ def _some_directory(tree: Path) -> str:
     """A directory with many entries, relative to the tree."""
     best = max(os.walk(tree), key=lambda item: min(len(item[1]) + len(item[2]), 300))
     return os.path.relpath(best[0], tree)
+
+
+def _some_file(tree: Path, folder: str) -> str:
+    """A file in a directory or below it, relative to the tree."""
+    above, _, names = next(item for item in os.walk(tree / folder) if item[2])
+    return os.path.relpath(Path(above) / min(names), tree)
 
 
 def _remove(path: Path) -> None:

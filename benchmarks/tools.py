@@ -77,6 +77,14 @@ class Tool:
         """List one directory of a snapshot."""
         raise UnsupportedError(f"ls {number} {path}")
 
+    def history(self, path: str) -> Timing:
+        """Say which snapshots have which version of a file."""
+        raise UnsupportedError(f"history {path}")
+
+    def find(self, pattern: str) -> Timing:
+        """Find names in all snapshots."""
+        raise UnsupportedError(f"find {pattern}")
+
     def delete(self, number: int) -> Timing:
         """Delete one of many snapshots and free its space."""
         raise UnsupportedError(f"delete {number}")
@@ -111,6 +119,12 @@ class Snapfs(Tool):
 
     def ls(self, number: int, path: str) -> Timing:
         return self._run([*self.program, "ls", f"n{number}:{path}", "-l"])
+
+    def history(self, path: str) -> Timing:
+        return self._run([*self.program, "log", f":{path}"])
+
+    def find(self, pattern: str) -> Timing:
+        return self._run([*self.program, "find", pattern], ok=(0, 1))
 
     def delete(self, number: int) -> Timing:
         return self._run([*self.program, "delete", f"n{number}", "--yes"])
@@ -160,6 +174,12 @@ class Restic(Tool):
     def ls(self, number: int, path: str) -> Timing:
         return self._run([*self.program, "ls", "--long", self._id(number), f"/{path}"])
 
+    def history(self, path: str) -> Timing:
+        return self._run([*self.program, "find", "--long", f"/{path}"])
+
+    def find(self, pattern: str) -> Timing:
+        return self._run([*self.program, "find", "--long", pattern])
+
     def delete(self, number: int) -> Timing:
         return self._run([*self.program, "forget", "--quiet", "--prune", self._id(number)])
 
@@ -191,6 +211,21 @@ class Borg(Tool):
 
     def ls(self, number: int, path: str) -> Timing:
         return self._run([*self.program, "list", f"::n{number}", path])
+
+    def history(self, path: str) -> Timing:
+        return self._in_each(path)
+
+    def find(self, pattern: str) -> Timing:
+        return self._in_each("--pattern", f"+ sh:**/{pattern}", "--pattern", "- **")
+
+    def _in_each(self, *words: str) -> Timing:
+        """It searches one snapshot at a time."""
+        return total(
+            [
+                self._run([*self.program, "list", f"::n{number}", *words])
+                for number in range(self.taken)
+            ]
+        )
 
     def delete(self, number: int) -> Timing:
         return total(
