@@ -162,16 +162,20 @@ class _Search:
 
     def _by_rows(self, found: Iterable[tuple[int, bytes, int | None, int | None]]) -> None:
         """Rows of names, those of each together."""
-        parent, chain = 0, None
-        for (above, name), values in groupby(found, key=lambda row: (row[0], row[1])):
-            if above != parent:
-                parent, chain = above, self._places.chain(above)
-            if chain is not None and self._may_match(name):
-                self._by_name(chain, parent, name, [(row[2], row[3]) for row in values])
-
-    def _may_match(self, name: bytes) -> bool:
-        globs = self._sieve.globs
-        return any(not one.pattern.by_name for one in globs) or self._sieve.matches(name)
+        parent, name, chain, may_match = 0, b"", None, False
+        values: list[tuple[int | None, int | None]] = []
+        for above, called, at, inode in found:
+            if above != parent or called != name:
+                if values and chain is not None:
+                    self._by_name(chain, parent, name, values)
+                if above != parent:
+                    chain = self._places.chain(above)
+                parent, name, values = above, called, []
+                may_match = self._sieve.may_match(called)
+            if may_match:
+                values.append((at, inode))
+        if values and chain is not None:
+            self._by_name(chain, parent, name, values)
 
     def _by_name(
         self, chain: Chain, parent: int, name: bytes, values: list[tuple[int | None, int | None]]

@@ -115,21 +115,43 @@ class Sieve:
         self.globs: Sequence[Glob] = [
             glob(text, ignore_case=options.ignore_case) for text in options.patterns
         ]
+        names, paths = (
+            [one.pattern.regex for one in self.globs if one.pattern.by_name is by_name]
+            for by_name in (True, False)
+        )
+        self._name = re.compile(b"|".join(names), re.DOTALL) if names else None
+        self._path = re.compile(b"|".join(paths), re.DOTALL) if paths else None
+        self._for_dirs = any(one.pattern.dirs_only for one in self.globs)
+
+    def may_match(self, name: bytes) -> bool:
+        """Whether something called so may fit a pattern, wherever it is."""
+        if self._path is not None or self._name is None:
+            return True
+        return bool(self._name.fullmatch(self._folded(name)))
 
     def matches(self, path: bytes) -> bool:
         """Whether a path fits a pattern, but for what only a directory fits."""
-        return not self.globs or any(self._hit(one, path) for one in self.globs)
+        if not self.globs:
+            return True
+        path = self._folded(path)
+        name = path.rpartition(b"/")[2]
+        return (self._name is not None and bool(self._name.fullmatch(name))) or (
+            self._path is not None and bool(self._path.fullmatch(path))
+        )
+
+    def _folded(self, path: bytes) -> bytes:
+        return folded(path) if self._options.ignore_case else path
 
     def _hit(self, one: Glob, path: bytes) -> bool:
         subject = path.rpartition(b"/")[2] if one.pattern.by_name else path
-        return bool(one.regex.fullmatch(folded(subject) if self._options.ignore_case else subject))
+        return bool(one.regex.fullmatch(self._folded(subject)))
 
     def fits(self, path: bytes, entry: Entry, digest: bytes) -> bool:
         """Whether what is at a path that `matches` is wanted."""
         options = self._options
         if options.kinds and entry.kind not in options.kinds:
             return False
-        if self.globs and entry.kind != Kind.DIR:
+        if self._for_dirs and entry.kind != Kind.DIR:
             hits = (one for one in self.globs if self._hit(one, path))
             if all(one.pattern.dirs_only for one in hits):
                 return False

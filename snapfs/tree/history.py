@@ -78,12 +78,9 @@ class Chain:
     def __init__(self, root: RootRow, snapshots: Sequence[SnapshotRow]) -> None:
         self.root = root
         self.snapshots = snapshots
+        self.whole = Span(0, len(snapshots))
+        """all of them"""
         self._positions = {snapshot.id: at for at, snapshot in enumerate(snapshots)}
-
-    @property
-    def whole(self) -> Span:
-        """All of them."""
-        return Span(0, len(self.snapshots))
 
     def names(self, spans: Iterable[Span]) -> tuple[str, ...]:
         """Names of the snapshots in these spans, oldest first, each once."""
@@ -94,18 +91,21 @@ class Chain:
         """Place in the chain, None for a snapshot of another."""
         return self._positions.get(snapshot_id)
 
-    def held(self, values: Iterable[tuple[int | None, Any]]) -> Iterator[Held]:
+    def held(self, values: Sequence[tuple[int | None, Any]]) -> Iterator[Held]:
         """What a thing was from its rows, in order: a row holds from after the one before up to its snapshot.
 
         ``values`` are pairs of a snapshot, None for the newest state, and what the thing was in it.
         """
+        if len(values) == 1 and values[0][0] is None and self.snapshots:  # as nearly everything is
+            yield Held(self.whole, *values[0])
+            return
         first = 0
         for end, at, value in sorted(self._ends(values), key=lambda item: item[0]):
             if first < end:
                 yield Held(Span(first, end), at, value)
             first = max(first, end)
 
-    def spans(self, values: Iterable[tuple[int | None, Any]], wanted: Wanted) -> list[Span]:
+    def spans(self, values: Sequence[tuple[int | None, Any]], wanted: Wanted) -> list[Span]:
         """Where a thing had a wanted value."""
         return [held.span for held in self.held(values) if wanted(held.at, held.value)]
 
