@@ -506,6 +506,7 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
     lines: list[tuple[str, ...]] = [
         ("create", "--name", "s4"), ("list",), ("roots",), ("roots", "rename", "photos", "pics"),
         ("roots", "rename", "pics", "photos"), ("show",), ("ls", "-R"), ("cat", "s1:a"),
+        ("log", "a", "--content"), ("find", "*"),
         ("diff", "s1", "s3"), ("diff", "s1", "s2", "--content"), ("diff", "s1", "s2", "--stat"),
         ("restore", "s1", "--to", str(tmp_path / "x")), ("restore", "s1", "--in-place", "-n"),
         ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("delete", "s1", "-y"), ("verify",),
