@@ -16,7 +16,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.elements import ClauseElement
 
 from snapfs.catalog import dialect as _dialect  # noqa: F401 - registers itself
-from snapfs.catalog import schema, stage_schema, statements
+from snapfs.catalog import query_schema, schema, stage_schema, statements
 
 # Statements that run once per row of a list take the row itself: positional parameters.
 ROWWISE = (
@@ -89,6 +89,8 @@ def source() -> str:
         ("CREATE", _tables(schema.metadata) + _indexes(schema.metadata)),
         ("CREATE_STAGE", _tables(stage_schema.stage_metadata)),
         ("CREATE_STAGE_INDEX", _indexes(stage_schema.stage_metadata)),
+        ("CREATE_QUERY", _tables(query_schema.query_metadata)),
+        ("CREATE_QUERY_INDEX", _indexes(query_schema.query_metadata)),
     ):
         lines.append(f"{name}: tuple[str, ...] = (")
         lines += [f"    {text!r}," for text in ddl]

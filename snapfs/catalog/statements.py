@@ -13,6 +13,7 @@ from snapfs.catalog import (
     statements_compare,
     statements_history,
     statements_overlay,
+    statements_places,
     statements_read,
     statements_reclaim,
     statements_rows,
@@ -21,6 +22,7 @@ from snapfs.catalog import (
     statements_slices,
     statements_stage,
     statements_verify,
+    statements_views,
 )
 
 ALL: dict[str, Any] = {
@@ -36,4 +38,6 @@ ALL: dict[str, Any] = {
     **statements_history.ALL,
     **statements_rules.ALL,
     **statements_verify.ALL,
+    **statements_places.ALL,
+    **statements_views.ALL,
 }

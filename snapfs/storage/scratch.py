@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from typing import NamedTuple
 
@@ -24,6 +25,19 @@ def temporary_full() -> StorageFullError:
         f"no space left in the temporary directory {where}", subject=where,
         hint="TMPDIR names another",
     )  # fmt: skip
+
+
+def unnamed_bytes() -> int:
+    """What this process keeps in files that have no name, as SQLite does where it sorts."""
+    found = 0
+    for name in os.listdir("/proc/self/fd"):
+        try:
+            st = os.fstat(int(name))
+        except OSError:
+            continue
+        if stat.S_ISREG(st.st_mode) and st.st_nlink == 0:
+            found += st.st_blocks * 512
+    return found
 
 
 class ScratchFile:

@@ -40,6 +40,8 @@ def test_every_statement_is_accepted(tmp_path: Path) -> None:
     Catalog.make(path)
     catalog = Catalog(path, write=True)
     catalog.stage_tables()
+    for text in compiled.CREATE_QUERY:
+        catalog.execute(text)
     try:
         for name in statements.ALL:
             text = getattr(compiled, name)
