@@ -30,6 +30,7 @@ COMMANDS = (
     Listed("restore", "every day", "bring files back, beside or in place"),
     Listed("log", "history", "show every version of a file or directory"),
     Listed("find", "history", "find paths in all snapshots, deleted ones too"),
+    Listed("sql", "history", "ask the catalog anything, in SQL"),
     Listed("rename", "history", "give a snapshot another name or message"),
     Listed("tag", "history", "add tags to a snapshot"),
     Listed("untag", "history", "take tags off a snapshot"),

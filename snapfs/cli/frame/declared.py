@@ -112,6 +112,13 @@ DECLARED = {
         Param(field="zero", names=("-0", "--null"), metavar=""),
         *COMMON,
     ),
+    "sql": (
+        Param(field="text", names=(), metavar="[QUERY]"),
+        Param(field="csv", names=("--csv",), metavar=""),
+        Param(field="limit", names=("--limit",), metavar="N"),
+        Param(field="timeout", names=("--timeout",), metavar="SPAN"),
+        *COMMON,
+    ),
     "rename": (
         Param(field="snapshot", names=(), metavar="OLD", completes="snapshot"),
         Param(field="name", names=(), metavar="[NEW]"),

@@ -15,8 +15,10 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from math import isfinite
 from typing import Any
 
 from snapfs.model.moment import NS, format_rfc3339
@@ -29,6 +31,21 @@ def json_line(schema: str, *parts: object) -> str:
     members: dict[str, Any] = {"schema": schema}
     for part in parts:
         _add_members(members, part)
+    return _encode(members)
+
+
+def json_row(schema: str, keys: Sequence[str], values: Sequence[Any]) -> str:
+    """One row of a query as JSON: text that is not UTF-8 (surrogate escapes) as `json_line` does bytes."""
+    members: dict[str, Any] = {"schema": schema}
+    for key, value in zip(keys, values, strict=True):
+        if isinstance(value, str):
+            value = value if value.isascii() else value.encode("utf-8", "surrogateescape")
+        if isinstance(value, bytes):
+            _add_bytes(members, key, value, _Form.PLAIN)
+        elif isinstance(value, float) and not isfinite(value):
+            members[key] = None  # JSON has no word for it
+        else:
+            members[key] = value
     return _encode(members)
 
 

@@ -24,6 +24,7 @@ from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
 from snapfs.diff import ShowResult
 from snapfs.model.snapshot import Root, Snapshot
+from snapfs.query import View
 from snapfs.repository.info import InfoResult
 from snapfs.repository.rebuild import RebuildResult
 from snapfs.repository.runs import Run
@@ -63,6 +64,8 @@ SCHEMAS = (
     ),
     Schema("delete/1", "what was deleted", (DeleteResult, Mode)),
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
+    Schema("sql/1", "each row of the query, with a key for each of its columns", ()),
+    Schema("sql-view/1", "each view, without a query", (View,)),
     Schema("runs/1", "each run", (Run,)),
     Schema("info/1", "the repository in numbers", (InfoResult,)),
     Schema("completion/1", "the script", (Script,)),
