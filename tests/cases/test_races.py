@@ -65,7 +65,7 @@ def test_case_43_file_changes_while_it_is_read(
 
     try:
         with busy(change):
-            taken = snapfs.create(tree, "s0", ok=(3,))
+            taken = snapfs.process.create(tree, "s0", ok=(3,))
     finally:
         os.close(fd)
     assert "busy" in taken.errors

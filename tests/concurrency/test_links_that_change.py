@@ -79,7 +79,7 @@ def test_every_snapshot_is_whole(seed: int, snapfs: Program, workspace: Path, tr
         changing = threading.Thread(target=restless.during, args=(stop,))
         changing.start()
         try:
-            snapfs("create", tree, "--name", f"moving-{turn}", ok=(0, 3))
+            snapfs.process("create", tree, "--name", f"moving-{turn}", ok=(0, 3))
         finally:
             stop.set()
             changing.join()

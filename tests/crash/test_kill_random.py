@@ -30,8 +30,9 @@ def kill_after(past: History, delay_s: float, *words: Argument) -> bool:
 
 
 def duration_s(past: History, *words: Argument) -> float:
+    """How long the command takes as the process that will be killed."""
     begin = time.monotonic()
-    past.snapfs(*words, cwd=past.tree)
+    past.snapfs.process(*words, cwd=past.tree)
     return time.monotonic() - begin
 
 

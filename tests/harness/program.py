@@ -1,4 +1,10 @@
-"""Running snapfs as its users do: a process, arguments, an exit code, two streams."""
+"""Running snapfs as its users do: arguments, an exit code, two streams.
+
+Most tests are about what a command does to files, and the start of an interpreter takes ten times as
+long as that: such a command runs within the test's own process. It gets one of its own where a process
+makes a difference: started in the background, killed, run as another user, given variables or a limit
+of time, called from a thread, or asked for with ``snapfs.process(...)``.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +13,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from snapfs.cli.main import main
+from tests.harness.here import here
 from tests.harness.user import User
 
 Argument = str | bytes | Path
@@ -71,11 +80,19 @@ class Program:
     home: Path
     user: User | None = None
     extra: Mapping[str, str] = field(default_factory=dict)
+    apart: bool = False
+
+    @property
+    def process(self) -> Program:
+        """The same with a process for every command."""
+        return replace(self, apart=True)
 
     def environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Everything the program sees: nothing leaks in from the machine but PATH."""
+        """Everything the program sees: nothing leaks in from the machine but where things are."""
+        places = ("PYTHONPATH", "TMPDIR")
         return {
             "PATH": os.environ.get("PATH", os.defpath),
+            **{name: os.environ[name] for name in places if name in os.environ},
             "HOME": str(self.home),
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
@@ -115,14 +132,26 @@ class Program:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,
         stdin: bytes = b"",
-        timeout_s: float = 300,
+        timeout_s: float | None = None,
     ) -> Result:
         """Run a command to its end; its exit code must be one of ``ok`` (None: any).
 
         A traceback on stderr fails the test whatever the code is.
         """
-        process = self.start(*args, cwd=cwd, env=env, stdin=subprocess.PIPE, start_new_session=True)
-        return self.finish(process, args, ok=ok, stdin=stdin, timeout_s=timeout_s)
+        threaded = threading.current_thread() is not threading.main_thread()
+        if self.apart or threaded or not (self.user is env is timeout_s is None):
+            process = self.start(
+                *args, cwd=cwd, env=env, stdin=subprocess.PIPE, start_new_session=True
+            )
+            return self.finish(process, args, ok=ok, stdin=stdin, timeout_s=timeout_s or 300)
+        words = [os.fsdecode(os.fspath(word)) for word in args]
+        found = here(
+            lambda: main(words),
+            cwd=cwd or self.home,
+            environment=self.environment(),
+            stdin=stdin,
+        )
+        return _checked(Result(tuple(args), *found), ok)
 
     def finish(
         self,
@@ -143,12 +172,7 @@ class Program:
             raise AssertionError(
                 f"no end after {timeout_s} s: {Result(tuple(args), -1, out or b'', err or b'')}"
             ) from None
-        result = Result(tuple(args), process.returncode, out or b"", err or b"")
-        assert b"Traceback (most recent call last)" not in result.err, str(result)
-        assert b"internal error" not in result.err, str(result)
-        if ok is not None:
-            assert result.code in ok, str(result)
-        return result
+        return _checked(Result(tuple(args), process.returncode, out or b"", err or b""), ok)
 
     # The few commands that nearly every test needs, in one place.
 
@@ -186,3 +210,11 @@ class Program:
     def verify(self, *args: Argument, ok: Sequence[int] | None = (0,), **more: Any) -> Result:
         """Check every byte of the repository."""
         return self("verify", "--data", *args, ok=ok, **more)
+
+
+def _checked(result: Result, ok: Sequence[int] | None) -> Result:
+    assert b"Traceback (most recent call last)" not in result.err, str(result)
+    assert b"internal error" not in result.err, str(result)
+    if ok is not None:
+        assert result.code in ok, str(result)
+    return result

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.harness.filesystems import KINDS
+from tests.harness.here import here
+from tests.harness.program import Program
 from tests.harness.require import need_root
 from tests.harness.trees import build, differences, survey
 from tests.harness.user import User
@@ -31,6 +33,35 @@ def test_ordinary_user_reaches_the_program_and_nothing_private(workspace: Path, 
         check=False,
     )
     assert done.stdout.split() == ["51234", "51234", "[]", "False", "0" * 16], done.stderr
+
+
+def test_a_command_leaves_the_test_as_it_was(
+    snapfs: Program, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within the test's process a command sees what it would see in one of its own, and nothing stays."""
+    monkeypatch.setenv("SNAPFS_REPO", "/nowhere")
+    (tree / "f").write_text("x")
+    snapfs.create(tree, "s0")
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", None)
+        within = [snapfs("ls", "s0:", "--json", cwd=tree), snapfs("lss", ok=(2,)), snapfs("info")]
+        with pytest.raises(TypeError):
+            snapfs.process("info")
+    apart = snapfs.process
+    assert within == [apart("ls", "s0:", "--json", cwd=tree), apart("lss", ok=(2,)), apart("info")]
+    here_now = os.getcwd(), dict(os.environ), sys.stdout, os.fstat(1).st_ino
+
+    def program() -> int:
+        print("written", flush=True)
+        os.chdir("/")
+        os.umask(0o777)
+        raise ZeroDivisionError
+
+    mask = os.umask(0o022)
+    with pytest.raises(ZeroDivisionError):
+        here(program, environment={}, stdin=b"")
+    assert os.umask(mask) == 0o022
+    assert (os.getcwd(), dict(os.environ), sys.stdout, os.fstat(1).st_ino) == here_now
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

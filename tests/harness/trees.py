@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests import torture
+from tests.harness.here import here
 from tests.harness.user import User
 
 TORTURE = Path(torture.__file__)
@@ -97,12 +100,28 @@ def assert_same(one: State, two: State, *, ignore: Iterable[str] = ()) -> None:
 
 def torture_run(*args: str | Path, user: User | None = None, reach: Path | None = None) -> str:
     """Run torture.py; what it left out is returned."""
-    launcher = [] if user is None else user.launcher(*([reach] if reach else []))
-    done = subprocess.run(
-        [*launcher, sys.executable, TORTURE, *args], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stderr
+    if user is None:
+        code, out, err = here(partial(_torture, args))
+    else:
+        done = subprocess.run(
+            [*user.launcher(*([reach] if reach else [])), sys.executable, TORTURE, *args],
+            check=False,
+            capture_output=True,
+        )
+        code, out, err = done.returncode, done.stdout, done.stderr
+    assert code == 0, os.fsdecode(out + err)
+    return os.fsdecode(err)
+
+
+def _torture(args: Sequence[str | Path]) -> int:
+    before, sys.argv = sys.argv, [str(TORTURE), *map(os.fspath, args)]
+    try:
+        # It leaves some files to be closed when it ends.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            return torture.main()
+    finally:
+        sys.argv = before
 
 
 def build(target: Path, *cases: str, scale: float = 0.05, user: User | None = None) -> Path:

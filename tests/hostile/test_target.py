@@ -80,9 +80,9 @@ def test_directories_swapped_for_symlinks_while_restoring(
     for _ in range(4):
         with swapping(names, victim):
             if mode == "in-place":
-                snapfs.restore_in_place("s0", "--delete", ok=(0, 1, 3))
+                snapfs.process.restore_in_place("s0", "--delete", ok=(0, 1, 3))
             else:
-                snapfs(
+                snapfs.process(
                     "restore",
                     "s0",
                     "--to",
