@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness import ramdisk
 from tests.harness.filesystems import mounted
 from tests.harness.history import History
 from tests.harness.inprocess import InProcess
@@ -24,6 +25,13 @@ from tests.harness.user import User
 for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Once for the whole run: the workers inherit the place."""
+    if not hasattr(config, "workerinput") and (place := ramdisk.use()):
+        config.add_cleanup(lambda: ramdisk.leave(place))
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import pytest
 from tests.harness.filesystems import KINDS
 from tests.harness.here import here
 from tests.harness.program import Program
-from tests.harness.require import need_root
+from tests.harness.require import need, need_root
 from tests.harness.trees import build, differences, survey
-from tests.harness.user import User
+from tests.harness.user import PROJECT, User
 
 
 def test_ordinary_user_reaches_the_program_and_nothing_private(workspace: Path, user: User) -> None:
@@ -62,6 +62,32 @@ def test_a_command_leaves_the_test_as_it_was(
         here(program, environment={}, stdin=b"")
     assert os.umask(mask) == 0o022
     assert (os.getcwd(), dict(os.environ), sys.stdout, os.fstat(1).st_ino) == here_now
+
+
+def test_what_lies_in_memory_goes_with_the_run() -> None:
+    """Also if it is killed; nobody outside of it sees a mount."""
+    need_root()
+    code = (
+        "import os, subprocess, tempfile; from tests.harness import ramdisk; place = ramdisk.use()\n"
+        "print(place, tempfile.gettempdir(), os.environ.get('TMPDIR'))\n"
+        "print(subprocess.check_output(['stat', '-f', '-c', '%T', place or '/'], text=True), flush=True)\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    environment = {name: os.environ[name] for name in os.environ if name != "TMPDIR"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -9, done.stderr
+    place, used, told, kind = done.stdout.split()
+    need(place != "None", "memory and mounts")
+    assert (used, told, kind) == (place, place, "ext2/ext3")
+    assert place not in Path("/proc/mounts").read_text()
+    os.rmdir(place)
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -1,0 +1,71 @@
+"""A real ext4 in memory for everything that tests write.
+
+snapfs waits for the disk whenever it promises something. On a disk that others use too, an fsync takes
+5 to 10 ms, and the tests waited for longer than they computed; on an ext4 whose image lies in memory it
+takes 0.2 ms. It is the same filesystem, so flags, attributes, times and holes are what they are on disk.
+
+It is mounted in a mount namespace of the test run's own, which the kernel takes down with the last
+process of the run, however that ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+_CLONE_NEWNS = 0x00020000
+_GIB = 1 << 30
+_LEAST = 3 * _GIB
+_MOST = 8 * _GIB
+
+
+def use() -> Path | None:
+    """Make temporary files of this process and of its children lie in memory; the mount point.
+
+    Left as it is without root, with little memory, where mounting is refused, or where TMPDIR says
+    that the caller wants another place.
+    """
+    size = min(_available() // 2, _MOST)
+    if os.geteuid() != 0 or "TMPDIR" in os.environ or size < _LEAST:
+        return None
+    if shutil.which("mkfs.ext4") is None or ctypes.CDLL(None).unshare(_CLONE_NEWNS) != 0:
+        return None
+    place = Path(tempfile.mkdtemp(prefix="snapfs-ram-"))
+    image = place / "image"
+    try:
+        _do("mount", "--make-rprivate", "/")
+        _do("mount", "-t", "tmpfs", "-o", f"size={size}", "snapfs-tests", place)
+        with image.open("wb") as file:
+            file.truncate(size)
+        _do("mkfs.ext4", "-q", "-m", "0", "-i", "8192", image)
+        # Blocks that are freed are given back to the memory; covers the image.
+        _do("mount", "-o", "loop,discard,noinit_itable", image, place)
+    except (OSError, subprocess.CalledProcessError):
+        leave(place)
+        return None
+    place.chmod(0o1777)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(place)
+    return place
+
+
+def leave(place: Path) -> None:
+    """Remove the mount point as far as the processes outside see it."""
+    # Twice: the filesystem, and the memory that held it.
+    for _ in range(2):
+        subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
+    place.rmdir()
+
+
+def _do(*command: str | Path) -> None:
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def _available() -> int:
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return 0
