@@ -310,14 +310,21 @@ def settled(tree: Path) -> None:
 
 @pytest.mark.parametrize("became", ["nothing", "link", "file", "another"])
 def test_a_directory_that_changes_before_somebody_goes_there(
-    became: str, workspace: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+    became: str,
+    workspace: Path,
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     (workspace / "outside").mkdir()
     (workspace / "outside" / "secret").write_text("x")
     for name in ("a", "b"):
         (tree / name).mkdir()
         (tree / name / f"in-{name}").write_text(name)
-    settled(tree)
+    if became == "another":
+        settled(tree)  # it is told by its age
+    else:
+        request.getfixturevalue("never_young")
     parts = Parts(tree, monkeypatch)
     assert parts.go().left, "the root alone is enough for one part"
     (tree / "b" / "in-b").unlink()
@@ -351,6 +358,7 @@ def test_a_directory_of_just_now_makes_the_one_above_unsure(
     assert {path for path, (mark, _) in found.items() if mark is None} == {b"/top", b"/top/d13"}
 
 
+@pytest.mark.usefixtures("never_young")
 @pytest.mark.parametrize("became", ["nothing", "link", "another"])
 def test_a_way_that_changes_before_somebody_goes_there(
     became: str, workspace: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
@@ -359,7 +367,6 @@ def test_a_way_that_changes_before_somebody_goes_there(
     (workspace / "outside" / "d").mkdir(parents=True)
     (workspace / "outside" / "d" / "secret").write_text("x")
     (tree / "way" / "d" / "e").mkdir(parents=True)
-    settled(tree)
     parts = Parts(tree, monkeypatch)
     parts.go()
     parts.go()
@@ -376,6 +383,7 @@ def test_a_way_that_changes_before_somebody_goes_there(
     assert told_problems(pieces) == [(b"way", 0, MOVED)]
 
 
+@pytest.mark.usefixtures("never_young")
 def test_a_part_goes_on_where_the_walk_was(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Levels of one way down come back together; what is gone costs only what is below it."""
     at = tree
@@ -384,7 +392,6 @@ def test_a_part_goes_on_where_the_walk_was(tree: Path, monkeypatch: pytest.Monke
             (at / name).mkdir()
             (at / name / f"in-{name}-{number}").touch()
         at /= "deeper"
-    settled(tree)
     parts = Parts(tree, monkeypatch)
     while len(parts.left[0].levels) < 3:
         parts.go()
@@ -416,6 +423,7 @@ def test_a_change_within_the_tick_in_which_a_file_is_read_is_suspected(
     assert comparison.racy(int(Kind.DIR), (tree / "later").lstat()), "by its ctime alone"
 
 
+@pytest.mark.usefixtures("never_young")
 def test_a_file_that_changes_between_look_and_reading_is_left_for_later(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -425,7 +433,6 @@ def test_a_file_that_changes_between_look_and_reading_is_left_for_later(
     (tree / "zeros").write_bytes(bytes(5000))
     (tree / "large").write_bytes(os.urandom(300_000))
     os.setxattr(tree / "c", "user.x", b"1")
-    settled(tree)
     reading = FileReader.look
 
     def meanwhile(reader: FileReader, dir_fd: int, path: bytes, *seen: Any) -> object:
