@@ -16,6 +16,7 @@ from snapfs.catalog import (
     statements_places,
     statements_read,
     statements_reclaim,
+    statements_redigest,
     statements_rows,
     statements_rules,
     statements_settle,
@@ -40,4 +41,5 @@ ALL: dict[str, Any] = {
     **statements_verify.ALL,
     **statements_places.ALL,
     **statements_views.ALL,
+    **statements_redigest.ALL,
 }

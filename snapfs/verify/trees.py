@@ -12,6 +12,7 @@ from typing import Any
 from snapfs.blocks.treedigest import lost_digest, tree_digest
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
+from snapfs.repository.redigest import root_digest, tree_children
 from snapfs.verify.report import CATALOG, Report
 from snapfs.verify.rules import attempt
 
@@ -30,8 +31,7 @@ def check_trees(catalog: Catalog, report: Report) -> None:
             _check_directory(catalog, report, inode, stored, at)
     with attempt(catalog, report):
         for snapshot, stored, inode in catalog.execute(sql.VERIFY_SNAPSHOTS):
-            params = {"inode": inode, "at": snapshot}
-            if tree_digest(catalog.execute(sql.VERIFY_INODE_AT, params)) != stored:
+            if root_digest(catalog, inode, snapshot) != stored:
                 report.add(CATALOG, f"snapshot {snapshot} does not have the digest of its root")
                 report.touched.directories.append((inode, snapshot))
 
@@ -43,11 +43,7 @@ def _check_directory(
     report.progress.advance(entries=1)
     before = report.problems
     with attempt(catalog, report):
-        if at is None:
-            rows = catalog.execute(sql.VERIFY_CHILDREN, {"parent": inode})
-        else:
-            rows = catalog.execute(sql.VERIFY_CHILDREN_AT, {"parent": inode, "at": at})
-        children = _Children(rows)
+        children = _Children(tree_children(catalog, inode, at))
         computed = tree_digest(children)
         when = "" if at is None else f" in snapshot {at}"
         if children.bad_name is not None:
