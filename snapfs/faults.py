@@ -26,6 +26,14 @@ POINTS: tuple[str, ...] = (
     "delete.committed",  # rows are folded, no pack is removed yet
     "delete.rows-collected",  # rows of dead blocks and packs are gone, the files are still there
     "delete.pack-removed",  # once for each pack file
+    "purge.locked",
+    "purge.packs-durable",  # what lives on of packs with dead bytes is in new ones, no record names them
+    "purge.journal-durable",
+    "purge.committing",
+    "purge.committed",  # no state has the path any more; the journal and free pages have it still
+    "purge.journal-restarted",
+    "purge.packs-removed",
+    "purge.wiped",  # nothing of it is left, the mark that says so has to go
     "restore.safety-taken",
     "restore.planned",
     "restore.file-written",  # a file is complete under its temporary name (parent process only)

@@ -26,7 +26,9 @@ from snapfs.blocks.segment import (
     HEADER_BYTES,
     SEGMENT_MAGIC,
     DecodedSegment,
+    EncodedSegment,
     SegmentHeader,
+    copied_segment,
     decode_header,
     decode_payload,
     decode_segment,
@@ -157,6 +159,10 @@ class PackReader:
     def read_segment(self, offset: int, stored: int) -> DecodedSegment:
         """The segment at ``offset``, ``stored`` bytes long, with its digests and lengths."""
         return self._blame(offset, lambda: decode_segment(self._reader.pread(offset, stored)))
+
+    def copy_segment(self, offset: int, stored: int) -> EncodedSegment:
+        """The segment at ``offset`` as it is stored, its checksums compared."""
+        return self._blame(offset, lambda: copied_segment(self._reader.pread(offset, stored)))
 
     def check(self, *, deep: bool) -> list[PackFinding]:
         """What is wrong: without ``deep`` header, index and tables, with it every block's digest."""

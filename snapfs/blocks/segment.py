@@ -235,6 +235,22 @@ def decode_segment(data: Data) -> DecodedSegment:
     return DecodedSegment(header, digests, lengths, raw)
 
 
+def copied_segment(data: Data) -> EncodedSegment:
+    """A stored segment as one that is ready to be written elsewhere, not decompressed.
+
+    Raises ``DamageError`` if a checksum does not agree.
+    """
+    view = memoryview(data)
+    header = decode_header(view)
+    middle = HEADER_BYTES + header.table
+    if len(view) != header.stored:
+        raise DamageError("segment has another size than stated")
+    if xxh3_64_intdigest(view[middle:]) != header.payload_checksum:
+        raise DamageError("segment payload is damaged")
+    digests, lengths = decode_table(header, view[HEADER_BYTES:middle])
+    return EncodedSegment((bytes(view),), len(view), header.raw, header.checksum, digests, lengths)
+
+
 def mend_table(header: SegmentHeader, table: Data, raw: memoryview) -> tuple[bytes, array[int]]:
     """Digests computed from the payload, if the table's lengths are whole.
 

@@ -15,12 +15,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.elements import ClauseElement
 
+from snapfs.catalog import cut_schema, query_schema, schema, stage_schema, statements
 from snapfs.catalog import dialect as _dialect  # noqa: F401 - registers itself
-from snapfs.catalog import query_schema, schema, stage_schema, statements
 
 # Statements that run once per row of a list take the row itself: positional parameters.
 ROWWISE = (
     "PUT_",
+    "CUT_PUT_",
     "STAGE_PUT_",
     "STAGE_SCAN",
     "STAGE_FILE",
@@ -91,6 +92,7 @@ def source() -> str:
         ("CREATE_STAGE_INDEX", _indexes(stage_schema.stage_metadata)),
         ("CREATE_QUERY", _tables(query_schema.query_metadata)),
         ("CREATE_QUERY_INDEX", _indexes(query_schema.query_metadata)),
+        ("CREATE_CUT", _tables(cut_schema.cut_metadata) + _indexes(cut_schema.cut_metadata)),
     ):
         lines.append(f"{name}: tuple[str, ...] = (")
         lines += [f"    {text!r}," for text in ddl]

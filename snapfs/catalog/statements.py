@@ -11,6 +11,7 @@ from typing import Any
 from snapfs.catalog import (
     statements_commit,
     statements_compare,
+    statements_cut,
     statements_history,
     statements_overlay,
     statements_places,
@@ -42,4 +43,5 @@ ALL: dict[str, Any] = {
     **statements_places.ALL,
     **statements_views.ALL,
     **statements_redigest.ALL,
+    **statements_cut.ALL,
 }

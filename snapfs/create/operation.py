@@ -18,7 +18,7 @@ from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.model.units import format_size
 from snapfs.progress import Progress
-from snapfs.reclaim.packs import free_pending
+from snapfs.reclaim.pending import free_pending
 from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository
 from snapfs.repository.roots import add_root, plan_root

@@ -17,6 +17,7 @@ from snapfs.errors import LockedError, NotFoundError, PinnedError, StorageFullEr
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress
 from snapfs.reclaim.packs import Freed, collect_pending, collect_rows, remove_doomed
+from snapfs.reclaim.pending import finish_pending_purge
 from snapfs.repository.changes import change, dump_if_due, heal
 from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.opened import Repository
@@ -186,6 +187,7 @@ def _run(
             remove_doomed(repository)
             with repository.catalog.write() as catalog:
                 catalog.shrink()
+            finish_pending_purge(repository)
         else:
             pending, freed = freed.freed_bytes, Freed(0, freed.reclaimable_bytes, 0)
             progress.note("blocks are being read: what became free is pending for the next run")

@@ -14,9 +14,7 @@ from snapfs import faults
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.fold import collect, is_pending
-from snapfs.errors import LockedError
 from snapfs.repository.changes import change
-from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import MissingObjectError
 
@@ -37,20 +35,6 @@ def collect_rows(catalog: Catalog) -> Freed:
     catalog.stage_tables()
     freed, reclaimable, names = collect(catalog)
     return Freed(freed, reclaimable, len(names))
-
-
-def free_pending(repository: Repository) -> int:
-    """At the end of a run that is no delete: free what this or an earlier one had to leave; bytes.
-
-    The caller holds no lock. If somebody is reading still, a later run does it.
-    """
-    if not is_pending(repository.catalog):
-        return 0
-    try:
-        with repository.locks.hold(GC, exclusive=True, wait_s=0):
-            return collect_pending(repository).freed_bytes
-    except LockedError:
-        return 0
 
 
 def collect_pending(repository: Repository) -> Freed:

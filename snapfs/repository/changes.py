@@ -205,8 +205,12 @@ def dump_if_due(repository: Repository) -> None:
     if tail is None:
         return
     sizes = journal(repository).sizes(tail)
-    if sizes.delta_bytes <= max(sizes.dump_bytes, DUMP_AFTER_BYTES):
-        return
+    if sizes.delta_bytes > max(sizes.dump_bytes, DUMP_AFTER_BYTES):
+        restart_journal(repository)
+
+
+def restart_journal(repository: Repository) -> None:
+    """Begin a new journal file with a full dump, and remove the older ones."""
     with ExitStack() as stack:
         _begin(repository, stack)
         tail = known_tail(repository)

@@ -15,6 +15,8 @@ from snapfs.repository.opened import CATALOG
 
 NEW_CATALOG = b"tmp-" + CATALOG
 """What a rebuild makes, until it is complete."""
+OLD_CATALOG = CATALOG + b".old"
+"""What a rebuild put something else in place of."""
 FILES = (b"", *SIDES)
 """A database and the files that SQLite keeps beside it, by the end of the name."""
 

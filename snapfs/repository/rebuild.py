@@ -35,6 +35,7 @@ from snapfs.repository.lost import mark_lost
 from snapfs.repository.oldcatalog import (
     FILES,
     NEW_CATALOG,
+    OLD_CATALOG,
     carry_runs,
     remove_database,
     sound_tail,
@@ -45,7 +46,6 @@ from snapfs.storage.contract import is_temporary
 from snapfs.storage.files import FileBackend
 from snapfs.storage.path import absolute
 
-OLD = CATALOG + b".old"
 DAMAGED_PREFIX = "damaged-"
 _COPY_BYTES = 1024 * 1024
 
@@ -160,7 +160,7 @@ def _rebuild(
         if strays:
             progress.note(
                 f"the old catalog knew another change {replayed.seq} than the journal: it is kept as "
-                f"{os.fsdecode(OLD)}"
+                f"{os.fsdecode(OLD_CATALOG)}"
             )
         broken = kept or bool(replayed.fault)
         torn = 0 if broken else _torn_bytes(folder, config, log, replayed)
@@ -313,10 +313,10 @@ def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
         finally:
             os.close(new)
     if keep_old:
-        remove_database(OLD, folder.fd)
+        remove_database(OLD_CATALOG, folder.fd)
         for suffix in FILES:
             with contextlib.suppress(FileNotFoundError):
-                os.rename(CATALOG + suffix, OLD + suffix, src_dir_fd=fd, dst_dir_fd=fd)
+                os.rename(CATALOG + suffix, OLD_CATALOG + suffix, src_dir_fd=fd, dst_dir_fd=fd)
     else:
         remove_database(CATALOG, folder.fd)
     os.rename(NEW_CATALOG, CATALOG, src_dir_fd=fd, dst_dir_fd=fd)

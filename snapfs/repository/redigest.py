@@ -12,23 +12,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from snapfs.blocks.treedigest import tree_digest
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows, view
 from snapfs.catalog.database import Catalog
+from snapfs.catalog.spans import Span, held
 from snapfs.model.kinds import Kind
-
-
-class _Span(NamedTuple):
-    """Snapshots above ``low`` up to ``high``, by id."""
-
-    low: int
-    high: int
-
-    def cut(self, other: _Span) -> _Span:
-        return _Span(max(self.low, other.low), min(self.high, other.high))
 
 
 def redigest(catalog: Catalog, directories: Iterable[int]) -> None:
@@ -125,27 +116,27 @@ class _Work:
         self._catalog.execute(statement, {**key, "digest": digest})
         return True
 
-    def _announce(self, span: _Span) -> None:
+    def _announce(self, span: Span) -> None:
         digest = root_digest(self._catalog, self._root_inode, span.high)
         params = {"root": self._root_id, "low": span.low, "high": span.high, "digest": digest}
         self._catalog.execute(sql.REDIGEST_SNAPSHOTS, params)
 
     # --- what is above --------------------------------------------------------------------------
 
-    def _above(self, inode: int, span: _Span) -> Iterator[tuple[int, int]]:
+    def _above(self, inode: int, span: Span) -> Iterator[tuple[int, int]]:
         """Rows of directories that named it within a span, each by inode and end."""
         for parent, name in self._catalog.execute(sql.NAMES_EVER, {"inode": inode}).fetchall():
             for named in self._named(parent, name, inode):
                 both = named.cut(span)
-                if both.low < both.high:
+                if both is not None:
                     yield from self._rows_within(parent, both, named)
 
-    def _rows_within(self, parent: int, both: _Span, named: _Span) -> Iterator[tuple[int, int]]:
+    def _rows_within(self, parent: int, both: Span, named: Span) -> Iterator[tuple[int, int]]:
         """The rows of a directory in the part of its time in which a child of it has moved.
 
         They end where that does, and begin where it begins unless it was not the child before.
         """
-        born = next((born for _, born, _ in self._states(parent)), None)
+        born = self._catalog.value(sql.BIRTH, {"inode": parent})
         if born is None or born > both.high:
             return
         if both.high != self._head:
@@ -156,32 +147,21 @@ class _Work:
             if both.low < span.high <= both.high:
                 yield parent, span.high
 
-    def _named(self, parent: int, name: bytes, inode: int) -> Iterator[_Span]:
+    def _named(self, parent: int, name: bytes, inode: int) -> Iterator[Span]:
         """When a name meant an inode."""
         values = self._catalog.execute(sql.NAME_VALUES, {"parent": parent, "name": name})
-        low = 0
-        for at, value in sorted((self._head if at is None else at, value) for at, value in values):
-            if value == inode:
-                yield _Span(low, at)
-            low = at
+        return (span for span, value in held(values, self._head) if value == inode)
 
     # --- states ---------------------------------------------------------------------------------
 
     def _at(self, snapshot: int) -> int | None:
         return None if snapshot == self._head else snapshot
 
-    def _states(self, inode: int) -> list[tuple[int, int, int]]:
-        """Snapshot, birth and kind of each row, oldest first."""
-        found = self._catalog.execute(sql.INODE_STATES, {"inode": inode})
-        return sorted((self._head if at is None else at, born, kind) for at, born, kind in found)
-
-    def _spans(self, inode: int) -> Iterator[_Span]:
+    def _spans(self, inode: int) -> Iterator[Span]:
         """Where each row of a directory holds."""
-        low = 0
-        for at, _, kind in self._states(inode):
-            if kind == Kind.DIR:
-                yield _Span(low, at)
-            low = at
+        states = self._catalog.execute(sql.INODE_STATES, {"inode": inode})
+        rows_of = ((at, kind) for at, _, kind in states)
+        return (span for span, kind in held(rows_of, self._head) if kind == Kind.DIR)
 
 
 class _Depths:

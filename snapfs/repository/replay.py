@@ -29,6 +29,7 @@ from snapfs.catalog.fold import collect, fold, leave_pending
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import NONSENSE, DamageError, SnapfsError
 from snapfs.model.snapshot import Root
+from snapfs.repository.takeout import Target, drop_problems, put_runs, put_texts, take_out
 from snapfs.storage.contract import Backend, StorageError
 from snapfs.stream.record import RowPiece, decode_record
 
@@ -149,6 +150,27 @@ def _adopt(catalog: Catalog, record: Record) -> None:
             catalog.executemany(sql.ORPHAN_PUT, [(row[0],) for row in piece.rows if row[0]])
 
 
+def _purge(catalog: Catalog, record: Record) -> None:
+    catalog.stage_tables()
+    header = record.header
+    take_out(catalog, header["root"], [Target(*one) for one in header["targets"]])
+    collect(catalog)
+    replay = Replay(catalog, record.digests_of)
+    for piece in record.blocks:
+        if piece.name in _TEXTS:
+            _TEXTS[piece.name](catalog, piece.rows)
+        else:
+            replay.take(piece.name, piece.rows)
+    collect(catalog)
+
+
+_TEXTS: dict[str, Callable[[Catalog, Any], None]] = {
+    "run": put_runs,
+    "text": put_texts,
+    "problem": drop_problems,
+}
+
+
 def _add_root(catalog: Catalog, record: Record) -> None:
     rows.put_root(catalog, root_from_json(record.header["root"]), record.header["options"])
 
@@ -171,6 +193,7 @@ _OPERATIONS: dict[str, Callable[[Catalog, Record], None]] = {
     "delete": _delete,
     "collect": _collect,
     "adopt": _adopt,
+    "purge": _purge,
     "add-root": _add_root,
     "edit-root": _edit_root,
     "edit-snapshot": _edit_snapshot,

@@ -11,6 +11,7 @@ from snapfs.progress import Progress
 from snapfs.repository.config import NAME as CONFIG
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
+from snapfs.repository.takeout import is_unfinished
 from snapfs.verify.contents import check_contents
 from snapfs.verify.journals import check_journal
 from snapfs.verify.options import DamagedFile, VerifyOptions, VerifyResult
@@ -63,6 +64,11 @@ def verify(repository: Repository, options: VerifyOptions, *, progress: Progress
 
 
 def _check_config(repository: Repository, report: Report) -> None:
+    if is_unfinished(repository.catalog):
+        report.note(
+            "a purge is not finished: the repository's files may hold what it took out; the next purge, "
+            "delete or create removes it"
+        )
     if repository.config_damage is not None:
         report.add(CONFIG, f"{repository.config_damage.message}; run snapfs rebuild-catalog")
     elif repository.catalog.meta("id") != repository.id:

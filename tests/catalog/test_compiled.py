@@ -9,6 +9,7 @@ import pytest
 
 from snapfs.catalog import compile as compiler
 from snapfs.catalog import compiled, stage_schema, statements
+from snapfs.catalog.cut import prepare
 from snapfs.catalog.database import STAGE_TABLES, Catalog
 
 
@@ -42,6 +43,7 @@ def test_every_statement_is_accepted(tmp_path: Path) -> None:
     catalog.stage_tables()
     for text in compiled.CREATE_QUERY:
         catalog.execute(text)
+    prepare(catalog)
     try:
         for name in statements.ALL:
             text = getattr(compiled, name)

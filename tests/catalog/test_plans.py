@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from snapfs.catalog import compiled as sql
+from snapfs.catalog.cut import prepare
 from snapfs.catalog.database import Catalog
 
 GROWING = ("inode", "dirent", "inode_diff", "dirent_diff", "block", "content", "content_block",
@@ -31,6 +32,10 @@ HOT = (
     "NAME_AHEAD", "NAMED_HEAD", "NAMED_AT", "NAMES_COUNTED_HEAD", "NAMES_COUNTED_AT",
     "CHANGED_INODES_LIVE", "CHANGED_NAMES_LIVE", "OVERLAY_CHILDREN_AFTER",
     "VERIFY_CONTENT_BLOCK", "VERIFY_CONTENT_COUNT",
+    "CUT_ROWS_OF_NAME", "CUT_ROWS_OF_NAMES", "CUT_NEXT_DIRECTORIES", "CUT_DROP_NAMES",
+    "CUT_DROP_OLD_NAMES", "CUT_INODES", "CUT_ROWS_GONE", "CUT_ROWS_OF", "CUT_ALIASES", "CUT_ORPHANS",
+    "CUT_OLD_ORPHANS", "CUT_DROP_INODES", "CUT_DROP_OLD_INODES", "CUT_OLD_BORN", "CUT_OLD_UNSURE",
+    "CUT_SHARED", "PACK_SEGMENTS", "MOVE_SEGMENT_BLOCKS", "BIRTH",
     "INODE_STATES", "SPLIT_INODE", "REDIGEST_HEAD", "REDIGEST_DIFF", "NAMES_EVER", "NAME_VALUES",
 )  # fmt: skip
 
@@ -41,6 +46,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     Catalog.make(path)
     opened = Catalog(path, write=True)
     opened.stage_tables()
+    prepare(opened)
     for text in sql.CREATE_STAGE_INDEX:
         opened.execute(text)
     yield opened

@@ -37,6 +37,7 @@ COMMANDS = (
     Listed("pin", "history", "protect a snapshot from deletion"),
     Listed("unpin", "history", "let a snapshot be deleted again"),
     Listed("delete", "space", "delete snapshots and free their space"),
+    Listed("purge", "space", "drop a path from all snapshots and every trace of it"),
     Listed("verify", "care", "check the repository, down to every byte if asked"),
     Listed("roots", "care", "list, rename, move or remove registered directories"),
     Listed("runs", "care", "list the commands that changed something"),

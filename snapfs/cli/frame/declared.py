@@ -147,6 +147,11 @@ DECLARED = {
         Param(field="snapshots", names=(), metavar="SNAP|A..B...", many=True, completes="range"),
         *CHANGING,
     ),
+    "purge": (
+        Param(field="paths", names=(), metavar="PATH...", many=True, completes="path"),
+        Param(field="deleted", names=("--deleted",), metavar=""),
+        *CHANGING,
+    ),
     "verify": (
         Param(field="data", names=("--data",), metavar=""),
         Param(field="sample", names=("--sample",), metavar="SHARE"),

@@ -24,6 +24,7 @@ from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
 from snapfs.diff import ShowResult
 from snapfs.model.snapshot import Root, Snapshot
+from snapfs.purge import PurgeResult
 from snapfs.query import View
 from snapfs.repository.info import InfoResult
 from snapfs.repository.rebuild import RebuildResult
@@ -63,6 +64,7 @@ SCHEMAS = (
         (Named, Snapshot, Mode),
     ),
     Schema("delete/1", "what was deleted", (DeleteResult, Mode)),
+    Schema("purge/1", "what was purged", (PurgeResult, Mode)),
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
     Schema("sql/1", "each row of the query, with a key for each of its columns", ()),
     Schema("sql-view/1", "each view, without a query", (View,)),

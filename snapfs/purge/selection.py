@@ -1,0 +1,105 @@
+"""Which names the paths of a purge mean, in which snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from snapfs.catalog import compiled as sql
+from snapfs.catalog import rows
+from snapfs.catalog.cut import Key
+from snapfs.catalog.database import Catalog
+from snapfs.catalog.spans import Span
+from snapfs.errors import NotFoundError, UsageError
+from snapfs.model.path import join
+from snapfs.model.quote import quote
+from snapfs.model.snapshot import Root
+from snapfs.purge.options import Alias, Elsewhere
+from snapfs.repository.takeout import Target, target
+from snapfs.tree.history import Chain, Places, at_path, chain_of
+from snapfs.tree.history import Span as Positions
+
+MOST_ALIASES = 20
+"""Of more other paths the rest is not told."""
+
+
+class Selection(NamedTuple):
+    """What is to be taken out."""
+
+    targets: tuple[Target, ...]
+    spans: tuple[Positions, ...]
+    """where each of them is, by position in the chain"""
+
+
+def outermost(paths: Iterable[bytes]) -> tuple[bytes, ...]:
+    """The paths without those that lie below another, each once. Raises UsageError for the root."""
+    found: list[bytes] = []
+    for path in sorted(set(paths), key=lambda path: path.split(b"/")):
+        if not path:
+            raise UsageError(
+                "the root itself cannot be purged", hint="`snapfs roots remove ROOT` forgets it"
+            )
+        if not found or not path.startswith(found[-1] + b"/"):
+            found.append(path)
+    return tuple(found)
+
+
+def select(
+    catalog: Catalog, root: Root, chain: Chain | None, paths: Sequence[bytes], *, deleted: bool
+) -> Selection:
+    """Every name that stood at one of the paths at any time.
+
+    Raises NotFoundError for a path that no snapshot has, unless ``deleted``.
+    """
+    targets: list[Target] = []
+    spans: list[Positions] = []
+    for path in paths:
+        places = [] if chain is None else at_path(catalog, chain, path)
+        if not places and not deleted:
+            raise NotFoundError(
+                f"no snapshot of {root.label} has {quote(path)}",
+                subject=quote(path),
+                hint="if one had it that is deleted, --deleted drops what is left of it",
+            )
+        for inode, place in places:
+            assert chain is not None
+            key = Key(place.parent, place.name, _by_id(chain, place.span))
+            targets.append(target(catalog, root.id, key, inode))
+            spans.append(place.span)
+    return Selection(tuple(targets), tuple(spans))
+
+
+def _by_id(chain: Chain, span: Positions) -> Span:
+    ids = [snapshot.id for snapshot in chain.snapshots[max(0, span.first - 1) : span.end]]
+    return Span(ids[0] if span.first else 0, ids[-1])
+
+
+def aliases(catalog: Catalog, chain: Chain) -> tuple[Alias, ...]:
+    """Where what was taken out stays under other paths (inside the write that took it out)."""
+    places = Places(catalog, {chain.root.root.id: chain})
+    found = []
+    for (inode,) in catalog.execute(sql.CUT_ALIASES, {"most": MOST_ALIASES}).fetchall():
+        for place in places.of(chain, inode):
+            first, last = chain.names([place.span])[0], chain.names([place.span])[-1]
+            found.append((place.path, place.span.first, first, last))
+    return tuple(Alias(path, first, last) for path, _, first, last in sorted(found)[:MOST_ALIASES])
+
+
+def elsewhere(catalog: Catalog, root: Root, paths: Sequence[bytes]) -> tuple[Elsewhere, ...]:
+    """Roots inside or around this one whose snapshots have the same files."""
+    if root.path is None:
+        return ()
+    found = []
+    for other in (row.root for row in rows.roots(catalog)):
+        if other.id == root.id or other.path is None or other.host != root.host:
+            continue
+        for path in paths:
+            whole = join(root.path, path)
+            if (other.path + b"/").startswith(whole + b"/"):
+                found.append(Elsewhere(other.label, b""))
+            elif whole.startswith(other.path.rstrip(b"/") + b"/"):
+                there = whole[len(other.path.rstrip(b"/")) + 1 :]
+                chain = chain_of(catalog, other.id)
+                if chain is not None and at_path(catalog, chain, there):
+                    found.append(Elsewhere(other.label, there))
+    return tuple(found)
