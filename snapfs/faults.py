@@ -42,6 +42,11 @@ POINTS: tuple[str, ...] = (
     "pack.written",  # a pack is complete under its temporary name (parent process only)
     "pack.renamed",
     "journal.record-started",  # a part of a record is written
+    "repair.packs-durable",  # what was found is in new packs, no record names them
+    "repair.journal-durable",
+    "repair.committing",
+    "repair.committed",  # the catalog names the new packs, the damaged ones lie where they were
+    "repair.pack-moved",  # once for each damaged pack
     "rebuild.replayed",  # the new catalog is complete beside the old one
     "rebuild.replaced",
 )

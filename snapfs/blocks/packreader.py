@@ -39,6 +39,7 @@ from snapfs.errors import DamageError, RepositoryError
 from snapfs.storage.contract import Backend
 
 _SEARCH_BYTES = 1024 * 1024
+_SECTOR_BYTES = 4096
 
 T = TypeVar("T")
 
@@ -164,6 +165,21 @@ class PackReader:
         """The segment at ``offset`` as it is stored, its checksums compared."""
         return self._blame(offset, lambda: copied_segment(self._reader.pread(offset, stored)))
 
+    def read_around(self, offset: int, stored: int) -> bytes:
+        """What there is of so many bytes; zeros stand for what the medium does not give back."""
+        try:
+            return self._reader.pread(offset, stored)
+        except DamageError:
+            return b"".join(
+                map(self._read_or_zeros, _pieces(offset, min(offset + stored, self.size)))
+            )
+
+    def _read_or_zeros(self, piece: range) -> bytes:
+        try:
+            return self._reader.pread(piece.start, len(piece))
+        except DamageError:
+            return bytes(len(piece))
+
     def check(self, *, deep: bool) -> list[PackFinding]:
         """What is wrong: without ``deep`` header, index and tables, with it every block's digest."""
         findings: list[PackFinding] = []
@@ -232,3 +248,11 @@ class PackReader:
             # A header may lie across the border of two reads.
             offset += max(1, len(data) - HEADER_BYTES + 1)
         return None
+
+
+def _pieces(start: int, end: int) -> Iterator[range]:
+    """The sectors of a part of a file."""
+    while start < end:
+        following = min(end, (start // _SECTOR_BYTES + 1) * _SECTOR_BYTES)
+        yield range(start, following)
+        start = following

@@ -55,6 +55,7 @@ MAX_RAW_BYTES = 256 * 1024 * 1024
 
 # What shrinks by less is not worth the time to decode it, each time it is read.
 _KEEP_RAW_OVER = 0.97
+_STEP_BYTES = 4096
 _WIDTH_CODES = {1: "B", 2: "H", 4: "I"}
 
 
@@ -143,6 +144,27 @@ def decompress(data: Data, length: int) -> bytes:
     if len(raw) != length or not decompressor.eof or decompressor.unused_data:
         raise DamageError("compressed bytes have another length than stated")
     return raw
+
+
+def decompress_prefix(data: Data, length: int) -> bytes:
+    """What a damaged zstd frame still gives before the damage, at most ``length`` bytes."""
+    decompressor = zstd.ZstdDecompressor()
+    parts: list[bytes] = []
+    got = 0
+    view = memoryview(data)
+    # By small steps: a step in which damage is met gives nothing.
+    for at in range(0, len(view), _STEP_BYTES):
+        if decompressor.eof or got >= length:
+            break
+        try:
+            parts.append(decompressor.decompress(view[at : at + _STEP_BYTES], length - got))
+            while not decompressor.needs_input and not decompressor.eof and got < length:
+                got += len(parts[-1])
+                parts.append(decompressor.decompress(b"", length - got))
+        except zstd.ZstdError:
+            break
+        got += len(parts[-1])
+    return b"".join(parts)
 
 
 def encode_segment(

@@ -23,6 +23,8 @@ from snapfs.repository.oldcatalog import NEW_CATALOG, remove_database
 from snapfs.repository.opened import Repository
 from snapfs.storage.contract import StorageError, is_temporary
 
+REPAIR_STEM = "repair"
+"""How unfinished packs of a repair are called: it works alone, so whoever else works may remove them."""
 MOST_ADOPTED_BYTES = 1 << 30
 """Several times what the largest pack of a run has."""
 
@@ -32,7 +34,7 @@ def remove_unfinished(repository: Repository, root_id: int) -> None:
     with suppress(OSError):
         remove_database(NEW_CATALOG, repository.fd)  # no rebuild runs beside a writer
     for name in repository.backend.names("packs"):
-        if is_temporary(name) and name.startswith(f"tmp-root-{root_id}-"):
+        if name.startswith((f"tmp-root-{root_id}-", f"tmp-{REPAIR_STEM}-")):
             with suppress(StorageError):  # a folder of that name is nobody's; verify names it
                 repository.backend.remove(f"packs/{name}")
     left = [name for name in repository.backend.names("journal") if is_temporary(name)]
@@ -55,7 +57,7 @@ def give_back(repository: Repository, root_id: int) -> None:
         with repository.locks.hold(root_lock(root_id), exclusive=True, wait_s=0):
             remove_unfinished(repository, root_id)
         with repository.locks.hold(GC, exclusive=True, wait_s=0):
-            known = _known_packs(repository.catalog)
+            known = known_packs(repository.catalog)
             for name in repository.backend.names("packs"):
                 if not is_temporary(name) and name not in known:
                     repository.backend.remove(f"packs/{name}")
@@ -64,7 +66,8 @@ def give_back(repository: Repository, root_id: int) -> None:
         sync_filesystem(repository.fd)
 
 
-def _known_packs(catalog: Catalog) -> set[str]:
+def known_packs(catalog: Catalog) -> set[str]:
+    """Names of the packs that the catalog knows, or knew until their files are removed."""
     known = {str(row[1]) for row in catalog.execute(sql.PACKS)}
     return known | {str(row[0]) for row in catalog.execute(sql.DOOMED)}
 
@@ -72,7 +75,7 @@ def _known_packs(catalog: Catalog) -> set[str]:
 def adopt_packs(repository: Repository) -> int:
     """Index complete packs that the catalog does not know; how many there were."""
     catalog = repository.catalog
-    known = _known_packs(catalog)
+    known = known_packs(catalog)
     adopted = 0
     for name in repository.backend.names("packs"):
         if is_temporary(name) or name in known:

@@ -84,10 +84,32 @@ def commit(
     _announce(catalog, root_id, snapshot, root_inode, tags)
     unused: tuple[int, ...] = ()
     if wasted:
-        stored = {"low": block_base, "high": block_base + blocks}
-        unused = tuple(row[0] for row in catalog.execute(sql.UNUSED_BLOCKS, stored))
-        put_unused(catalog, unused)
+        unused = _unused(catalog, block_base, blocks)
     return Committed(inode_base, block_base, root_inode, all_new, unused)
+
+
+class Placed(NamedTuple):
+    """Staged packs that the catalog knows by now."""
+
+    block_base: int
+    all_new: bool
+    """whether every staged block is one that the catalog did not have"""
+    unused: tuple[int, ...]
+    """blocks that were stored and that nothing uses"""
+
+
+def place(catalog: Catalog) -> Placed:
+    """Make staged packs known without a snapshot: blocks that are known lie in them from now on."""
+    _, packs, segments, blocks, _ = catalog.one(sql.STAGE_MAX)
+    base, all_new = _blocks(catalog, packs, segments, blocks)
+    return Placed(base, all_new, _unused(catalog, base, blocks))
+
+
+def _unused(catalog: Catalog, base: int, blocks: int) -> tuple[int, ...]:
+    stored = {"low": base, "high": base + blocks}
+    unused = tuple(row[0] for row in catalog.execute(sql.UNUSED_BLOCKS, stored))
+    put_unused(catalog, unused)
+    return unused
 
 
 def put_unused(catalog: Catalog, blocks: Sequence[int]) -> None:
@@ -157,10 +179,11 @@ def put_content(
 ) -> None:
     """Insert a content of several extents and which blocks it uses."""
     catalog.execute(sql.PUT_NEW_CONTENT, (id_, digest, size, pack_extents(extents)))
-    _put_users(catalog, id_, extents)
+    put_users(catalog, id_, extents)
 
 
-def _put_users(catalog: Catalog, id_: int, extents: Iterable[Extent]) -> None:
+def put_users(catalog: Catalog, id_: int, extents: Iterable[Extent]) -> None:
+    """Say which blocks a content uses: each once, in the order in which the file comes to them."""
     used = dict.fromkeys(extent.block for extent in extents if extent.kind == ExtentKind.BLOCK)
     catalog.executemany(
         sql.PUT_NEW_CONTENT_BLOCK, [(id_, seq, block) for seq, block in enumerate(used)]
@@ -199,16 +222,21 @@ def _announce(
 def record_blocks(catalog: Catalog, done: Committed) -> Iterator[RowBlock]:
     """What the commit changed, in the rows of a journal record."""
     yield "attr", ATTR_TYPES, _batches(catalog, sql.STAGE_NEW_ATTRS)
+    yield from placed_blocks(catalog, done)
+    yield "content", CONTENT_TYPES, _batches(catalog, sql.STAGE_NEW_CONTENTS)
+    yield from _files(catalog, done.inode_base)
+    yield "stage", STAGE_TYPES, _batches(catalog, sql.STAGE_FINAL, {"base": done.inode_base})
+    yield "problem", PROBLEM_TYPES, _batches(catalog, sql.STAGE_PROBLEMS)
+
+
+def placed_blocks(catalog: Catalog, done: Committed | Placed) -> Iterator[RowBlock]:
+    """The staged packs and what is in them, in the rows of a journal record."""
     yield "pack", PACK_TYPES, _batches(catalog, sql.STAGE_NEW_PACKS)
     catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if "stage_block" in text))
     yield "segment", SEGMENT_TYPES, _batches(catalog, sql.STAGE_NEW_SEGMENTS)
     base = {"base": done.block_base}
     blocks = sql.STAGE_ALL_BLOCKS if done.all_new else sql.STAGE_NEW_BLOCKS
     yield "block", BLOCK_TYPES, _batches(catalog, blocks, base)
-    yield "content", CONTENT_TYPES, _batches(catalog, sql.STAGE_NEW_CONTENTS)
-    yield from _files(catalog, done.inode_base)
-    yield "stage", STAGE_TYPES, _batches(catalog, sql.STAGE_FINAL, {"base": done.inode_base})
-    yield "problem", PROBLEM_TYPES, _batches(catalog, sql.STAGE_PROBLEMS)
 
 
 def _files(catalog: Catalog, base: int) -> Iterator[RowBlock]:
@@ -377,7 +405,7 @@ class Replay:
     def _contents(self, rows: list[tuple[Any, ...]]) -> None:
         for id_, digest, size, extents in rows:
             self._catalog.execute(sql.PUT_NEW_CONTENT, (id_, digest, size, extents))
-            _put_users(self._catalog, id_, unpack_extents(extents))
+            put_users(self._catalog, id_, unpack_extents(extents))
 
     def finish(
         self, root_id: int, snapshot: SnapshotRow, previous: int | None, tags: Sequence[str]

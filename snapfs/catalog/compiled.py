@@ -38,10 +38,15 @@ CREATE: tuple[str, ...] = (
 )
 
 CREATE_STAGE: tuple[str, ...] = (
+    'CREATE TEMPORARY TABLE IF NOT EXISTS damaged_block ( id INTEGER NOT NULL, digest BLOB, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS dead ( id INTEGER NOT NULL, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS dead_block ( id INTEGER NOT NULL, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS dead_pack ( id INTEGER NOT NULL, PRIMARY KEY (id) )',
+    'CREATE TEMPORARY TABLE IF NOT EXISTS kept_digest ( inode INTEGER NOT NULL, snapshot INTEGER NOT NULL, digest BLOB, PRIMARY KEY (inode, snapshot) ) WITHOUT ROWID',
     'CREATE TEMPORARY TABLE IF NOT EXISTS lost ( parent INTEGER NOT NULL, name BLOB NOT NULL, inode INTEGER NOT NULL, kind INTEGER NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL, done INTEGER NOT NULL, PRIMARY KEY (parent, name) ) WITHOUT ROWID',
+    'CREATE TEMPORARY TABLE IF NOT EXISTS lost_content ( id INTEGER NOT NULL, PRIMARY KEY (id) )',
+    'CREATE TEMPORARY TABLE IF NOT EXISTS lost_inode ( id INTEGER NOT NULL, PRIMARY KEY (id) )',
+    'CREATE TEMPORARY TABLE IF NOT EXISTS named_block ( id INTEGER NOT NULL, digest BLOB NOT NULL, proved INTEGER NOT NULL, PRIMARY KEY (id) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS scan_path ( "key" INTEGER NOT NULL, path BLOB NOT NULL, PRIMARY KEY ("key") )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage ( seq INTEGER NOT NULL, above INTEGER, parent INTEGER, name BLOB, inode INTEGER, names INTEGER NOT NULL, nodes INTEGER NOT NULL, by_name INTEGER, by_kind INTEGER, post INTEGER, low INTEGER, high INTEGER, need INTEGER NOT NULL, kind INTEGER, attr INTEGER, size INTEGER, mtime_s INTEGER, mtime_nsec INTEGER, rdev INTEGER, target BLOB, content INTEGER, digest BLOB, state INTEGER, tree_digest BLOB, ctime_s INTEGER, ctime_nsec INTEGER, dev INTEGER, ino INTEGER, nlink INTEGER, fingerprint INTEGER, PRIMARY KEY (seq) )',
     'CREATE TEMPORARY TABLE IF NOT EXISTS stage_attr ( id INTEGER NOT NULL, mode INTEGER NOT NULL, uid INTEGER NOT NULL, gid INTEGER NOT NULL, flags INTEGER NOT NULL, xattr BLOB NOT NULL, xattr_final INTEGER, final INTEGER, PRIMARY KEY (id) )',
@@ -54,6 +59,7 @@ CREATE_STAGE: tuple[str, ...] = (
 )
 
 CREATE_STAGE_INDEX: tuple[str, ...] = (
+    'CREATE INDEX IF NOT EXISTS damaged_block_digest ON damaged_block (digest)',
     'CREATE INDEX IF NOT EXISTS lost_by_ino ON lost (ino)',
     'CREATE INDEX IF NOT EXISTS lost_by_inode ON lost (inode)',
     'CREATE INDEX IF NOT EXISTS stage_block_segment ON stage_block (segment)',
@@ -98,8 +104,11 @@ BLOCKS_KNOWN = 'SELECT block.digest FROM block WHERE block.digest IN (?, ?, ?, ?
 BLOCKS_KNOWN_PLACES = 'SELECT block.digest, block.length, block."offset", segment."offset" AS segment_offset, segment.stored, pack.name AS pack FROM block JOIN segment ON segment.id = block.segment_id JOIN pack ON pack.id = segment.pack_id WHERE block.digest IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ORDER BY pack.name, segment."offset"'
 BLOCKS_PLACES = 'SELECT block.id, block.digest, block.length, block."offset", segment."offset" AS segment_offset, segment.stored, pack.name AS pack FROM block JOIN segment ON segment.id = block.segment_id JOIN pack ON pack.id = segment.pack_id WHERE block.id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)'
 BLOCK_BY_DIGEST = 'SELECT block.id FROM block WHERE block.digest = :digest'
+BLOCK_DIGEST = 'SELECT block.digest FROM block WHERE block.id = :block'
 BLOCK_LAST = 'SELECT coalesce(max(block.id), 0) AS coalesce_1 FROM block'
+BLOCK_LENGTH = 'SELECT block.length FROM block WHERE block.id = :block'
 BLOCK_PLACE = 'SELECT block.digest, block.length, block."offset", segment."offset" AS segment_offset, segment.stored, pack.name AS pack FROM block JOIN segment ON segment.id = block.segment_id JOIN pack ON pack.id = segment.pack_id WHERE block.id = :block'
+BLOCK_SET_DIGEST = 'UPDATE block SET digest=:digest WHERE block.id = :block'
 CHANGED_INODES = 'SELECT DISTINCT inode_diff.inode_id FROM inode_diff WHERE inode_diff.snapshot_id IN (SELECT snapshot.id FROM snapshot WHERE snapshot.root_id = :root AND snapshot.id >= :from AND snapshot.id < :until)'
 CHANGED_INODES_LIVE = 'SELECT inode_diff.inode_id FROM inode_diff WHERE inode_diff.snapshot_id IN (SELECT snapshot.id FROM snapshot WHERE snapshot.root_id = :root AND snapshot.id >= :from AND snapshot.id < :until) UNION SELECT stage.inode FROM stage WHERE stage.inode > 0 AND (stage.nodes IN (1, 3) OR stage.nodes = 2 AND stage.state = 1)'
 CHANGED_NAMES = 'SELECT DISTINCT dirent_diff.parent_id, dirent_diff.name FROM dirent_diff WHERE dirent_diff.snapshot_id IN (SELECT snapshot.id FROM snapshot WHERE snapshot.root_id = :root AND snapshot.id >= :from AND snapshot.id < :until)'
@@ -194,6 +203,14 @@ CUT_TEXT = 'UPDATE snapshot SET message=:new_message, rules=:new_rules WHERE sna
 CUT_UNSURE = 'UPDATE inode SET fingerprint=NULL WHERE inode.id = :inode'
 CUT_WORDS = 'SELECT cut_word.word FROM cut_word WHERE cut_word.word IN (SELECT cut_name.name FROM cut_name) AND (cut_word.word NOT IN (SELECT dirent.name FROM dirent WHERE dirent.name IN (SELECT words.word FROM cut_word AS words) UNION SELECT dirent_diff.name FROM dirent_diff WHERE dirent_diff.name IN (SELECT words.word FROM cut_word AS words)))'
 CUT_XATTR = 'DELETE FROM xattr WHERE (xattr.id NOT IN (SELECT attr.xattr_id FROM attr))'
+DAMAGED_ANY = 'SELECT damaged_block.id FROM damaged_block WHERE damaged_block.digest IS NOT NULL LIMIT 1 OFFSET 0'
+DAMAGED_CLEAR = 'DELETE FROM damaged_block'
+DAMAGED_COUNTED = 'SELECT count(*) AS count_1 FROM damaged_block'
+DAMAGED_FOUND = 'DELETE FROM damaged_block WHERE damaged_block.digest = :digest'
+DAMAGED_IDS = 'SELECT damaged_block.id FROM damaged_block ORDER BY damaged_block.id'
+DAMAGED_KNOWN = 'SELECT count(damaged_block.digest) AS count_1 FROM damaged_block'
+DAMAGED_PUT = 'INSERT INTO damaged_block (id, digest) VALUES (:block, :digest) ON CONFLICT DO NOTHING'
+DAMAGED_WANTED = 'SELECT damaged_block.id FROM damaged_block WHERE damaged_block.digest = :digest'
 DEAD_CLEAR = 'DELETE FROM dead'
 DOOMED = 'SELECT doomed_pack.name, doomed_pack.size FROM doomed_pack ORDER BY doomed_pack.name'
 DOOMED_DELETE = 'DELETE FROM doomed_pack WHERE doomed_pack.name = :name'
@@ -239,6 +256,8 @@ INODE_AT = "SELECT x'' AS name, inode.id AS inode, inode.kind, attr.mode, attr.u
 INODE_HEAD = "SELECT x'' AS name, inode.id AS inode, inode.kind, attr.mode, attr.uid, attr.gid, attr.flags, coalesce(xattr.value, x'') AS xattr, inode.size, inode.mtime_s, inode.mtime_nsec, inode.rdev, coalesce(inode.target, x'') AS target, coalesce(inode.content_id, 0) AS content, inode.state, inode.tree_digest, inode.ctime_s, inode.ctime_nsec, inode.dev, inode.ino, inode.nlink, inode.fingerprint FROM inode JOIN attr ON attr.id = inode.attr_id LEFT OUTER JOIN xattr ON xattr.id = attr.xattr_id WHERE inode.id = :inode"
 INODE_STATES = 'SELECT inode_diff.snapshot_id, inode_diff.born, inode_diff.kind FROM inode_diff WHERE inode_diff.inode_id = :inode UNION ALL SELECT NULL AS anon_1, inode.born, inode.kind FROM inode WHERE inode.id = :inode'
 INODE_VALUES = 'SELECT inode_diff.snapshot_id, inode_diff.content_id FROM inode_diff WHERE inode_diff.inode_id = :inode UNION ALL SELECT NULL AS anon_1, inode.content_id FROM inode WHERE inode.id = :inode'
+KEPT_DIGEST_CLEAR = 'DELETE FROM kept_digest'
+KEPT_DIGEST_FILL = 'INSERT INTO kept_digest (inode, snapshot, digest) SELECT inode.id AS inode, 0 AS snapshot, inode.tree_digest FROM inode WHERE inode.kind = 2 UNION ALL SELECT inode_diff.inode_id, inode_diff.snapshot_id, inode_diff.tree_digest FROM inode_diff WHERE inode_diff.kind = 2'
 LINKED_AT = 'SELECT often_named.inode_id FROM (SELECT anon_1.inode_id AS inode_id FROM (SELECT dirent.inode_id AS inode_id FROM dirent UNION ALL SELECT dirent_diff.inode_id AS inode_id FROM dirent_diff WHERE dirent_diff.inode_id IS NOT NULL) AS anon_1 GROUP BY anon_1.inode_id HAVING count(*) > 1) AS often_named WHERE (SELECT count(*) AS count_2 FROM dirent WHERE dirent.inode_id = often_named.inode_id AND NOT (EXISTS (SELECT 1 FROM dirent_diff AS hidden WHERE hidden.parent_id = dirent.parent_id AND hidden.name = dirent.name AND hidden.snapshot_id >= :at))) + (SELECT count(*) AS count_3 FROM dirent_diff WHERE dirent_diff.inode_id = often_named.inode_id AND dirent_diff.inode_id IS NOT NULL AND dirent_diff.snapshot_id >= :at AND dirent_diff.snapshot_id = (SELECT min(later_name.snapshot_id) AS min_1 FROM dirent_diff AS later_name WHERE later_name.parent_id = dirent_diff.parent_id AND later_name.name = dirent_diff.name AND later_name.snapshot_id >= :at)) > 1'
 LINKED_HEAD = 'SELECT dirent.inode_id FROM dirent GROUP BY dirent.inode_id HAVING count(*) > 1'
 LINK_AHEAD = 'SELECT stage.inode, min(stage.seq) AS first FROM stage JOIN inode ON inode.id = stage.inode WHERE stage.kind != 2 AND stage.nodes = 1 AND stage.attr IS NOT NULL AND NOT (inode.size = stage.size AND inode.mtime_s = stage.mtime_s AND inode.mtime_nsec = stage.mtime_nsec AND inode.ctime_s = stage.ctime_s AND inode.ctime_nsec = stage.ctime_nsec) AND (EXISTS (SELECT 1 FROM dirent WHERE dirent.inode_id = stage.inode AND NOT (EXISTS (SELECT 1 FROM lost AS gone WHERE gone.parent = dirent.parent_id AND gone.name = dirent.name)) AND NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.parent = dirent.parent_id AND other.name = dirent.name)))) GROUP BY stage.inode'
@@ -249,21 +268,53 @@ LINK_GONE = 'UPDATE stage SET nodes=0 WHERE stage.seq = :row AND stage.need = 3'
 LINK_HEIRS = 'SELECT stage.seq, stage.inode, min(other.seq) AS heir FROM stage JOIN stage AS other ON other.inode = stage.inode AND other.seq != stage.seq AND other.kind IS NOT NULL WHERE stage.need IN (3, 5) AND stage.nodes = 1 GROUP BY stage.seq'
 LINK_INHERIT = 'UPDATE stage SET nodes=1, need=CASE WHEN (stage.attr IS NULL) THEN 0 ELSE 1 END WHERE stage.seq = :row AND stage.nodes = 0'
 LINK_SPLIT = 'UPDATE stage SET inode=:new, names=1, state=CASE WHEN (stage.state = 0) THEN 2 ELSE stage.state END WHERE stage.inode = :old AND stage.kind IS NOT NULL'
+LOSE_BLOCK = 'DELETE FROM block WHERE block.id IN (SELECT damaged_block.id FROM damaged_block)'
+LOSE_CONTENT = 'DELETE FROM content WHERE content.id IN (SELECT lost_content.id FROM lost_content)'
+LOSE_CONTENT_BLOCK = 'DELETE FROM content_block WHERE content_block.content_id IN (SELECT lost_content.id FROM lost_content)'
+LOSE_FINGERPRINT = 'UPDATE inode SET fingerprint=NULL WHERE inode.id IN (SELECT dirent.parent_id FROM dirent WHERE dirent.inode_id IN (SELECT lost_inode.id FROM lost_inode) UNION SELECT dirent_diff.parent_id FROM dirent_diff WHERE dirent_diff.inode_id IN (SELECT lost_inode.id FROM lost_inode))'
+LOSE_FINGERPRINT_DIFF = 'UPDATE inode_diff SET fingerprint=NULL WHERE inode_diff.inode_id IN (SELECT dirent.parent_id FROM dirent WHERE dirent.inode_id IN (SELECT lost_inode.id FROM lost_inode) UNION SELECT dirent_diff.parent_id FROM dirent_diff WHERE dirent_diff.inode_id IN (SELECT lost_inode.id FROM lost_inode))'
+LOSE_INODE = 'UPDATE inode SET content_id=NULL, state=1 WHERE inode.content_id IN (SELECT lost_content.id FROM lost_content)'
+LOSE_INODE_DIFF = 'UPDATE inode_diff SET content_id=NULL, state=1 WHERE inode_diff.content_id IN (SELECT lost_content.id FROM lost_content)'
+LOSE_ORPHAN = 'DELETE FROM orphan WHERE orphan.content_id IN (SELECT lost_content.id FROM lost_content)'
 LOSE_PACK = 'UPDATE block SET digest=NULL WHERE block.segment_id IN (SELECT segment.id FROM segment WHERE segment.pack_id = :pack)'
+LOSE_PARTS = 'INSERT INTO orphan (content_id) SELECT DISTINCT content_block.block_id FROM content_block WHERE content_block.content_id IN (SELECT lost_content.id FROM lost_content) AND (content_block.block_id NOT IN (SELECT damaged_block.id FROM damaged_block)) ON CONFLICT DO NOTHING'
 LOST_CLOSURE = 'WITH RECURSIVE gone_below(inode) AS (SELECT lost.inode AS inode FROM lost WHERE lost.kind = 2 AND lost.done = 0 UNION SELECT dirent.inode_id AS inode_id FROM gone_below JOIN dirent ON dirent.parent_id = gone_below.inode JOIN inode ON inode.id = dirent.inode_id WHERE inode.kind = 2) INSERT INTO lost (parent, name, inode, kind, dev, ino, done) SELECT dirent.parent_id, dirent.name, dirent.inode_id, inode.kind, CASE WHEN (inode.dev = :old_dev) THEN :new_dev ELSE inode.dev END AS anon_1, inode.ino, 1 AS anon_2 FROM gone_below JOIN dirent ON dirent.parent_id = gone_below.inode JOIN inode ON inode.id = dirent.inode_id WHERE 1 = 1 ON CONFLICT DO NOTHING'
+LOST_CONTENT_CLEAR = 'DELETE FROM lost_content'
+LOST_CONTENT_FILL = 'INSERT INTO lost_content (id) SELECT damaged_block.id FROM damaged_block UNION SELECT content_block.content_id FROM content_block WHERE content_block.block_id IN (SELECT damaged_block.id FROM damaged_block)'
+LOST_DIRECTORIES = 'SELECT dirent.parent_id FROM dirent WHERE dirent.inode_id IN (SELECT lost_inode.id FROM lost_inode) UNION SELECT dirent_diff.parent_id FROM dirent_diff WHERE dirent_diff.inode_id IN (SELECT lost_inode.id FROM lost_inode)'
 LOST_INODES = 'INSERT INTO stage (seq, inode, names, nodes, need) SELECT :next + row_number() OVER (ORDER BY bereft.inode) AS anon_1, bereft.inode, 0 AS anon_2, 3 AS anon_3, 0 AS anon_4 FROM (SELECT lost.inode AS inode FROM lost UNION SELECT stage.by_name AS by_name FROM stage WHERE stage.by_name IS NOT NULL AND (stage.inode IS NULL OR stage.by_name != stage.inode)) AS bereft WHERE NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.inode = bereft.inode)) AND NOT (EXISTS (SELECT 1 FROM dirent WHERE dirent.inode_id = bereft.inode AND NOT (EXISTS (SELECT 1 FROM lost AS gone WHERE gone.parent = dirent.parent_id AND gone.name = dirent.name)) AND NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.parent = dirent.parent_id AND other.name = dirent.name))))'
+LOST_INODES_EVER = 'SELECT lost_inode.id FROM lost_inode ORDER BY lost_inode.id'
+LOST_INODE_CLEAR = 'DELETE FROM lost_inode'
+LOST_INODE_FILL = 'INSERT INTO lost_inode (id) SELECT inode.id FROM inode WHERE inode.content_id IN (SELECT lost_content.id FROM lost_content) UNION SELECT inode_diff.inode_id FROM inode_diff WHERE inode_diff.content_id IN (SELECT lost_content.id FROM lost_content)'
 LOST_KEEP_UNREAD = 'WITH RECURSIVE unread_below(inode) AS (SELECT stage.inode AS inode FROM stage WHERE stage.kind = 2 AND stage.state = 1 AND stage.inode > 0 UNION SELECT dirent.inode_id AS inode_id FROM unread_below JOIN dirent ON dirent.parent_id = unread_below.inode JOIN inode ON inode.id = dirent.inode_id WHERE inode.kind = 2) DELETE FROM lost WHERE lost.parent IN (SELECT unread_below.inode FROM unread_below)'
 LOST_NAMES = 'INSERT INTO stage (seq, parent, name, names, nodes, by_name, by_kind, need) SELECT :next + row_number() OVER (ORDER BY lost.parent, lost.name) AS anon_1, lost.parent, lost.name, 1 AS anon_2, 0 AS anon_3, lost.inode, lost.kind, 0 AS anon_4 FROM lost WHERE NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.parent = lost.parent AND other.name = lost.name))'
+LOST_VALUES = 'SELECT inode_diff.snapshot_id, EXISTS (SELECT 1 FROM lost_content WHERE lost_content.id = inode_diff.content_id) AS anon_1 FROM inode_diff WHERE inode_diff.inode_id = :inode UNION ALL SELECT NULL AS anon_2, EXISTS (SELECT 1 FROM lost_content WHERE lost_content.id = inode.content_id) AS anon_3 FROM inode WHERE inode.id = :inode'
 MARK_BOOKKEEPING = 'UPDATE stage SET nodes=2 WHERE stage.nodes = 1 AND stage.inode > 0 AND (EXISTS (SELECT 1 FROM inode WHERE inode.id = stage.inode AND inode.size = stage.size AND inode.mtime_s = stage.mtime_s AND inode.mtime_nsec = stage.mtime_nsec AND inode.rdev = stage.rdev AND inode.target IS stage.target AND inode.content_id IS stage.content AND (stage.digest IS NULL OR stage.content IS NOT NULL) AND (inode.state = 1) = (stage.state = 1) AND inode.tree_digest IS stage.tree_digest AND inode.attr_id = (SELECT stage_attr.final FROM stage_attr WHERE stage_attr.id = stage.attr)))'
+MERGE_BLOCK = 'DELETE FROM block WHERE block.id = :gone'
+MERGE_EXTENTS = 'UPDATE content SET extents=:new_extents WHERE content.id = :content'
+MERGE_INODE = 'UPDATE inode SET content_id=:kept WHERE inode.content_id = :gone'
+MERGE_INODE_DIFF = 'UPDATE inode_diff SET content_id=:kept WHERE inode_diff.content_id = :gone'
+MERGE_ORPHAN = 'DELETE FROM orphan WHERE orphan.content_id = :gone'
+MERGE_USERS = 'DELETE FROM content_block WHERE content_block.content_id = :content'
 META_DROP = 'DELETE FROM meta WHERE meta."key" = :key'
 META_GET = 'SELECT meta.value FROM meta WHERE meta."key" = :key'
 META_SET = 'INSERT INTO meta ("key", value) VALUES (:key, :value) ON CONFLICT ("key") DO UPDATE SET value = :value'
 MISSING_BLOCKS = 'SELECT pack.name, count(*) AS count_1 FROM block JOIN segment ON segment.id = block.segment_id JOIN pack ON pack.id = segment.pack_id WHERE block.digest IS NULL AND ((EXISTS (SELECT 1 FROM inode WHERE inode.content_id = block.id)) OR (EXISTS (SELECT 1 FROM inode_diff WHERE inode_diff.content_id = block.id)) OR (EXISTS (SELECT 1 FROM content_block AS using_block WHERE using_block.block_id = block.id))) GROUP BY pack.name ORDER BY pack.name'
 MISSING_SEGMENTS = 'SELECT segment.id, segment.pack_id, segment."offset", segment.stored, segment.raw, segment.checksum, pack.name FROM segment JOIN pack ON pack.id = segment.pack_id WHERE segment.id IN (SELECT block.segment_id FROM block WHERE block.digest IS NULL) ORDER BY pack.id, segment."offset"'
+MOVED_DIGESTS = 'SELECT now.inode, now.snapshot, now.tree_digest FROM (SELECT inode.id AS inode, 0 AS snapshot, inode.tree_digest AS tree_digest FROM inode WHERE inode.kind = 2 UNION ALL SELECT inode_diff.inode_id AS inode_id, inode_diff.snapshot_id AS snapshot_id, inode_diff.tree_digest AS tree_digest FROM inode_diff WHERE inode_diff.kind = 2) AS now LEFT OUTER JOIN kept_digest ON kept_digest.inode = now.inode AND kept_digest.snapshot = now.snapshot WHERE kept_digest.inode IS NULL OR kept_digest.digest != now.tree_digest ORDER BY now.snapshot != 0, now.snapshot DESC, now.inode'
 MOVE_BLOCK = 'UPDATE block SET segment_id=:segment, "offset"=:new_offset WHERE block.id = :block'
 MOVE_SEGMENT_BLOCKS = 'UPDATE block SET segment_id=:new_segment WHERE block.segment_id = :segment'
+NAMED_ALL = 'SELECT named_block.id, named_block.digest FROM named_block WHERE named_block.proved = 1 ORDER BY named_block.id'
 NAMED_AT = 'SELECT dirent.inode_id FROM dirent WHERE dirent.parent_id = :parent AND dirent.name = :name AND NOT (EXISTS (SELECT 1 FROM dirent_diff AS hidden WHERE hidden.parent_id = dirent.parent_id AND hidden.name = dirent.name AND hidden.snapshot_id >= :at)) UNION ALL SELECT dirent_diff.inode_id FROM dirent_diff WHERE dirent_diff.parent_id = :parent AND dirent_diff.name = :name AND dirent_diff.inode_id IS NOT NULL AND dirent_diff.snapshot_id >= :at AND dirent_diff.snapshot_id = (SELECT min(later_name.snapshot_id) AS min_1 FROM dirent_diff AS later_name WHERE later_name.parent_id = dirent_diff.parent_id AND later_name.name = dirent_diff.name AND later_name.snapshot_id >= :at)'
+NAMED_CLEAR = 'DELETE FROM named_block'
+NAMED_FORGET = 'DELETE FROM named_block WHERE named_block.proved = 0'
+NAMED_GET = 'SELECT named_block.digest FROM named_block WHERE named_block.id = :block'
+NAMED_GUESSES = 'SELECT named_block.id FROM named_block WHERE named_block.proved = 0'
 NAMED_HEAD = 'SELECT dirent.inode_id FROM dirent WHERE dirent.parent_id = :parent AND dirent.name = :name'
+NAMED_PROVE = 'UPDATE named_block SET proved=1 WHERE named_block.id = :block'
+NAMED_PUT = 'INSERT INTO named_block (id, digest, proved) VALUES (:block, :digest, :proved) ON CONFLICT DO NOTHING'
+NAMELESS = 'SELECT block.id FROM block WHERE block.digest IS NULL AND (block.id NOT IN (SELECT named_block.id FROM named_block WHERE named_block.proved = 1)) ORDER BY block.id'
+NAMELESS_IN = 'SELECT block.id, block."offset", block.length FROM block WHERE block.segment_id = :segment AND block.digest IS NULL'
 NAMES_COUNTED_AT = 'SELECT (SELECT count(*) AS count_1 FROM dirent WHERE dirent.inode_id = :inode AND NOT (EXISTS (SELECT 1 FROM dirent_diff AS hidden WHERE hidden.parent_id = dirent.parent_id AND hidden.name = dirent.name AND hidden.snapshot_id >= :at))) + (SELECT count(*) AS count_2 FROM dirent_diff WHERE dirent_diff.inode_id = :inode AND dirent_diff.inode_id IS NOT NULL AND dirent_diff.snapshot_id >= :at AND dirent_diff.snapshot_id = (SELECT min(later_name.snapshot_id) AS min_1 FROM dirent_diff AS later_name WHERE later_name.parent_id = dirent_diff.parent_id AND later_name.name = dirent_diff.name AND later_name.snapshot_id >= :at)) AS anon_1'
 NAMES_COUNTED_HEAD = 'SELECT count(*) AS count_1 FROM dirent WHERE dirent.inode_id = :inode'
 NAMES_EVER = 'SELECT dirent.parent_id, dirent.name FROM dirent WHERE dirent.inode_id = :inode UNION SELECT dirent_diff.parent_id, dirent_diff.name FROM dirent_diff WHERE dirent_diff.inode_id = :inode'
@@ -284,9 +335,11 @@ OWNER_PUT = 'INSERT INTO owner (root_id, kind, id, name) VALUES (?, ?, ?, ?) ON 
 PACKS = 'SELECT pack.id, pack.name, pack.size FROM pack ORDER BY pack.name'
 PACKS_WITH_DEAD = 'SELECT pack.id, pack.name, pack.size, sum(segment.raw) AS sum_1, coalesce(sum(anon_1.living), 0) AS coalesce_1 FROM pack JOIN segment ON segment.pack_id = pack.id LEFT OUTER JOIN (SELECT block.segment_id AS segment_id, sum(block.length) AS living FROM block GROUP BY block.segment_id) AS anon_1 ON anon_1.segment_id = segment.id GROUP BY pack.id HAVING sum(segment.raw) != coalesce(sum(anon_1.living), 0) ORDER BY pack.id'
 PACK_SEGMENTS = 'SELECT segment.id, segment."offset", segment.stored, segment.raw, segment.checksum FROM segment WHERE segment.pack_id = :pack ORDER BY segment."offset"'
+PACK_UNUSED = 'DELETE FROM pack WHERE pack.id = :pack AND NOT (EXISTS (SELECT 1 FROM segment WHERE segment.pack_id = pack.id))'
 PACK_USED = 'SELECT block.id FROM pack JOIN segment ON segment.pack_id = pack.id JOIN block ON block.segment_id = segment.id WHERE pack.name = :pack LIMIT 1 OFFSET 0'
 PROBLEMS = 'SELECT problem.path, problem.errno, problem.what FROM problem WHERE problem.snapshot_id = :snapshot ORDER BY problem.seq'
 PROBLEMS_DELETE = 'DELETE FROM problem WHERE problem.snapshot_id = :snapshot'
+PROBLEM_LAST = 'SELECT coalesce(max(problem.seq), 0) AS coalesce_1 FROM problem WHERE problem.snapshot_id = :snapshot'
 PUT_ATTR = 'INSERT INTO attr (id, mode, uid, gid, flags, xattr_id) VALUES (?, ?, ?, ?, ?, ?)'
 PUT_BLOCK = 'INSERT INTO block (id, digest, segment_id, "offset", length) VALUES (?, ?, ?, ?, ?)'
 PUT_CONTENT = 'INSERT INTO content (id, digest, size, extents) VALUES (?, ?, ?, ?)'
@@ -329,6 +382,7 @@ QUERY_TOPS = "INSERT INTO place (dir_id, after_id, last_id, root_id, depth, path
 RECLAIMABLE = 'SELECT (SELECT coalesce(sum(segment.stored), 0) AS coalesce_1 FROM segment) - (SELECT coalesce(sum(coalesce((segment.stored * (block."offset" + block.length) / nullif(segment.raw, 0)) - (segment.stored * block."offset" / nullif(segment.raw, 0)), 0)), 0) AS coalesce_3 FROM block JOIN segment ON segment.id = block.segment_id) AS anon_1'
 REDIGEST_DIFF = 'UPDATE inode_diff SET tree_digest=:digest WHERE inode_diff.inode_id = :inode AND inode_diff.snapshot_id = :at'
 REDIGEST_HEAD = 'UPDATE inode SET tree_digest=:digest WHERE inode.id = :inode'
+REDIGEST_SNAPSHOT = 'UPDATE snapshot SET tree_digest=:digest WHERE snapshot.id = :snapshot'
 REDIGEST_SNAPSHOTS = 'UPDATE snapshot SET tree_digest=:digest WHERE snapshot.root_id = :root AND snapshot.id > :low AND snapshot.id <= :high'
 RESOLVE_CONTENT = 'UPDATE stage SET content=coalesce((SELECT block.id FROM block WHERE block.digest = stage.digest), (SELECT content.id FROM content WHERE content.digest = stage.digest)) WHERE stage.digest IS NOT NULL'
 ROLL_DEAD = 'WITH RECURSIVE unborn(id) AS (SELECT inode.id AS id FROM dirent_diff JOIN dirent ON dirent.parent_id = dirent_diff.parent_id AND dirent.name = dirent_diff.name JOIN inode ON inode.id = dirent.inode_id WHERE dirent_diff.snapshot_id = :previous AND inode.born > :previous UNION SELECT child.id AS id FROM unborn JOIN dirent ON dirent.parent_id = unborn.id JOIN inode AS child ON child.id = dirent.inode_id WHERE child.born > :previous) INSERT INTO dead (id) SELECT DISTINCT unborn.id FROM unborn'
@@ -371,6 +425,8 @@ SCAN_DIR = 'SELECT dirent.inode_id, inode.fingerprint, inode.state FROM dirent J
 SCAN_DIRS = 'SELECT dirent.parent_id, dirent.name, inode.id, inode.fingerprint, inode.state FROM inode JOIN dirent ON dirent.inode_id = inode.id WHERE inode.kind = 2 AND inode.root_id = (SELECT top.root_id FROM inode AS top WHERE top.id = :root_inode) LIMIT :most OFFSET 0'
 SEGMENTS_COUNTED = 'SELECT count(*) AS count_1 FROM segment'
 SEGMENTS_OF_PACK = 'SELECT segment.id, segment."offset", segment.stored, segment.raw, segment.checksum FROM segment WHERE segment.pack_id = :pack ORDER BY segment."offset"'
+SEGMENTS_UNUSED = 'DELETE FROM segment WHERE segment.pack_id = :pack AND NOT (EXISTS (SELECT 1 FROM block WHERE block.segment_id = segment.id))'
+SEGMENT_BLOCKS = 'SELECT block.id, block.digest, block."offset", block.length, EXISTS (SELECT 1 FROM content_block AS using_block WHERE using_block.block_id = block.id) AS anon_1 FROM block WHERE block.segment_id = :segment ORDER BY block."offset"'
 SETTLE_BY_NAME = 'UPDATE stage SET by_name=(SELECT dirent.inode_id FROM dirent WHERE dirent.parent_id = stage.parent AND dirent.name = stage.name), by_kind=(SELECT inode.kind FROM dirent JOIN inode ON inode.id = dirent.inode_id WHERE dirent.parent_id = stage.parent AND dirent.name = stage.name) WHERE stage.by_name IS NULL AND stage.parent > 0 AND stage.kind IS NOT NULL'
 SETTLE_FRESH = 'UPDATE stage SET inode=(-stage.seq) WHERE stage.inode IS NULL AND stage.kind IS NOT NULL'
 SETTLE_FRESH_GROUP = 'UPDATE stage SET inode=(-(SELECT min(other.seq) AS min_1 FROM stage AS other WHERE other.ino = stage.ino AND other.dev = stage.dev AND other.nlink > 1 AND other.kind != 2 AND other.kind = stage.kind)) WHERE stage.nlink > 1 AND stage.kind != 2 AND (stage.inode IS NULL OR stage.inode < 0)'
@@ -392,6 +448,7 @@ SNAPSHOT_AFTER = 'SELECT min(snapshot.id) AS min_1 FROM snapshot WHERE snapshot.
 SNAPSHOT_BEFORE = 'SELECT max(snapshot.id) AS max_1 FROM snapshot WHERE snapshot.root_id = :root AND snapshot.id < :snapshot'
 SNAPSHOT_DELETE = 'DELETE FROM snapshot WHERE snapshot.id = :snapshot'
 SNAPSHOT_GET = 'SELECT snapshot.id, snapshot.uid, snapshot.root_id, snapshot.name, snapshot.created_ns, snapshot.finished_ns, snapshot.utc_offset_s, snapshot.message, snapshot.pinned, snapshot.complete, snapshot.rules, snapshot.tree_digest, snapshot.files, snapshot.dirs, snapshot.others, snapshot.logical_bytes, snapshot.added, snapshot.removed, snapshot.modified, snapshot.read_bytes, snapshot.new_bytes, snapshot.stored_bytes FROM snapshot WHERE snapshot.id = :snapshot'
+SNAPSHOT_INCOMPLETE = 'UPDATE snapshot SET complete=0 WHERE snapshot.id = :snapshot'
 SNAPSHOT_PIN = 'UPDATE snapshot SET pinned=:new_pinned WHERE snapshot.id = :snapshot'
 SNAPSHOT_RENAME = 'UPDATE snapshot SET name=:new_name, message=:new_message WHERE snapshot.id = :snapshot'
 SPLIT_INODE = 'INSERT INTO inode_diff (inode_id, snapshot_id, born, kind, attr_id, size, mtime_s, mtime_nsec, rdev, target, content_id, state, tree_digest, ctime_s, ctime_nsec, dev, ino, nlink, fingerprint) SELECT valid_row.inode_id, :at AS anon_1, valid_row.born, valid_row.kind, valid_row.attr_id, valid_row.size, valid_row.mtime_s, valid_row.mtime_nsec, valid_row.rdev, valid_row.target, valid_row.content_id, valid_row.state, valid_row.tree_digest, valid_row.ctime_s, valid_row.ctime_nsec, valid_row.dev, valid_row.ino, valid_row.nlink, valid_row.fingerprint FROM inode_diff AS valid_row WHERE valid_row.inode_id = :inode AND valid_row.snapshot_id = (SELECT min(later.snapshot_id) AS min_1 FROM inode_diff AS later WHERE later.inode_id = :inode AND later.snapshot_id >= :at) UNION ALL SELECT inode.id, :at AS anon_2, inode.born, inode.kind, inode.attr_id, inode.size, inode.mtime_s, inode.mtime_nsec, inode.rdev, inode.target, inode.content_id, inode.state, inode.tree_digest, inode.ctime_s, inode.ctime_nsec, inode.dev, inode.ino, inode.nlink, inode.fingerprint FROM inode WHERE inode.id = :inode AND NOT (EXISTS (SELECT 1 FROM inode_diff AS later WHERE later.inode_id = :inode AND later.snapshot_id >= :at)) ON CONFLICT DO NOTHING'
@@ -403,10 +460,15 @@ STAGE_ATTRS_NEW = 'SELECT coalesce(max(stage_attr.id), 0) AS coalesce_1 FROM sta
 STAGE_CHILDREN = "SELECT stage.name AS name, stage.kind, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, stage_attr.xattr, stage.size, stage.mtime_s, stage.mtime_nsec, stage.rdev, coalesce(stage.target, x'') AS target, coalesce(CASE WHEN (stage.kind = 2) THEN stage.tree_digest ELSE coalesce(stage.digest, block.digest, content.digest) END, x'') AS digest, CASE WHEN (stage.state = 1) THEN 1 ELSE 0 END AS unread, stage.seq FROM stage LEFT OUTER JOIN stage_attr ON stage_attr.id = stage.attr LEFT OUTER JOIN block ON block.id = stage.content LEFT OUTER JOIN content ON content.id = stage.content WHERE stage.seq >= :low AND stage.seq <= :high AND stage.kind IS NOT NULL ORDER BY stage.name"
 STAGE_CHILDREN_KEPT = 'SELECT dirent.name AS name, inode.kind, attr.mode, attr.uid, attr.gid, attr.flags, coalesce(xattr.value, x\'\') AS xattr, inode.size, inode.mtime_s, inode.mtime_nsec, inode.rdev, coalesce(inode.target, x\'\') AS target, coalesce(CASE WHEN (inode.kind = 2) THEN inode.tree_digest ELSE coalesce(block.digest, content.digest) END, x\'\') AS digest, CASE WHEN (inode.state = 1) THEN 1 ELSE 0 END AS unread, 0 AS seq FROM dirent JOIN inode ON inode.id = dirent.inode_id JOIN attr ON attr.id = inode.attr_id LEFT OUTER JOIN xattr ON xattr.id = attr.xattr_id LEFT OUTER JOIN block ON block.id = inode.content_id LEFT OUTER JOIN content ON content.id = inode.content_id WHERE dirent.parent_id = :parent AND NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.parent = dirent.parent_id AND other.name = dirent.name)) AND NOT (EXISTS (SELECT 1 FROM stage AS "row" WHERE "row".inode = inode.id AND "row".nodes IN (1, 2))) UNION ALL SELECT dirent.name AS name, stage.kind, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, stage_attr.xattr, stage.size, stage.mtime_s, stage.mtime_nsec, stage.rdev, coalesce(stage.target, x\'\') AS target, coalesce(CASE WHEN (stage.kind = 2) THEN stage.tree_digest ELSE coalesce(stage.digest, block.digest, content.digest) END, x\'\') AS digest, CASE WHEN (stage.state = 1) THEN 1 ELSE 0 END AS unread, 0 AS seq FROM stage LEFT OUTER JOIN stage_attr ON stage_attr.id = stage.attr LEFT OUTER JOIN block ON block.id = stage.content LEFT OUTER JOIN content ON content.id = stage.content JOIN dirent ON dirent.inode_id = stage.inode WHERE dirent.parent_id = :parent AND stage.nodes IN (1, 2) AND NOT (EXISTS (SELECT 1 FROM stage AS other WHERE other.parent = dirent.parent_id AND other.name = dirent.name)) ORDER BY name'
 STAGE_CHILDREN_MOVED = "SELECT stage.name AS name, stage.kind, stage_attr.mode, stage_attr.uid, stage_attr.gid, stage_attr.flags, stage_attr.xattr, stage.size, stage.mtime_s, stage.mtime_nsec, stage.rdev, coalesce(stage.target, x'') AS target, coalesce(CASE WHEN (stage.kind = 2) THEN stage.tree_digest ELSE coalesce(stage.digest, block.digest, content.digest) END, x'') AS digest, CASE WHEN (stage.state = 1) THEN 1 ELSE 0 END AS unread, stage.seq FROM stage LEFT OUTER JOIN stage_attr ON stage_attr.id = stage.attr LEFT OUTER JOIN block ON block.id = stage.content LEFT OUTER JOIN content ON content.id = stage.content WHERE stage.parent = :parent ORDER BY stage.name"
+STAGE_CLEAR_DAMAGED_BLOCK = 'DELETE FROM damaged_block'
 STAGE_CLEAR_DEAD = 'DELETE FROM dead'
 STAGE_CLEAR_DEAD_BLOCK = 'DELETE FROM dead_block'
 STAGE_CLEAR_DEAD_PACK = 'DELETE FROM dead_pack'
+STAGE_CLEAR_KEPT_DIGEST = 'DELETE FROM kept_digest'
 STAGE_CLEAR_LOST = 'DELETE FROM lost'
+STAGE_CLEAR_LOST_CONTENT = 'DELETE FROM lost_content'
+STAGE_CLEAR_LOST_INODE = 'DELETE FROM lost_inode'
+STAGE_CLEAR_NAMED_BLOCK = 'DELETE FROM named_block'
 STAGE_CLEAR_SCAN_PATH = 'DELETE FROM scan_path'
 STAGE_CLEAR_STAGE = 'DELETE FROM stage'
 STAGE_CLEAR_STAGE_ATTR = 'DELETE FROM stage_attr'

@@ -39,7 +39,8 @@ COUNTERS = ("root", "snapshot", "inode", "content", "segment", "pack", "attr", "
 
 STAGE_TABLES = (
     "STAGE", "SCAN_PATH", "LOST", "STAGE_ATTR", "STAGE_PACK", "STAGE_SEGMENT", "STAGE_BLOCK",
-    "STAGE_CONTENT", "STAGE_FILE", "STAGE_PROBLEM",
+    "STAGE_CONTENT", "STAGE_FILE", "STAGE_PROBLEM", "DAMAGED_BLOCK", "NAMED_BLOCK", "LOST_CONTENT",
+    "LOST_INODE", "KEPT_DIGEST",
 )  # fmt: skip
 
 # Bytes of a path that may stand in a URI as they are.

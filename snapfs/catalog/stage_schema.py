@@ -168,3 +168,42 @@ stage_problem = Table(
 dead = Table("dead", stage_metadata, int_column("id", key=True), prefixes=["TEMPORARY"])
 dead_block = Table("dead_block", stage_metadata, int_column("id", key=True), prefixes=["TEMPORARY"])
 dead_pack = Table("dead_pack", stage_metadata, int_column("id", key=True), prefixes=["TEMPORARY"])
+
+# --- scratch sets of a repair -------------------------------------------------------------------
+
+# Blocks that cannot be read where they lie, as long as nobody has found their bytes. ``digest`` is NULL where
+# it is not known.
+damaged_block = Table(
+    "damaged_block",
+    stage_metadata,
+    int_column("id", key=True),
+    blob_column("digest", null=True),
+    prefixes=["TEMPORARY"],
+)
+Index("damaged_block_digest", damaged_block.c.digest)
+
+# What blocks without a digest may be, and once that is proved, are.
+named_block = Table(
+    "named_block",
+    stage_metadata,
+    int_column("id", key=True),
+    blob_column("digest"),
+    int_column("proved"),
+    prefixes=["TEMPORARY"],
+)
+
+lost_content = Table(
+    "lost_content", stage_metadata, int_column("id", key=True), prefixes=["TEMPORARY"]
+)
+lost_inode = Table("lost_inode", stage_metadata, int_column("id", key=True), prefixes=["TEMPORARY"])
+
+# Digests of directories as they were; ``snapshot`` 0 is the newest state.
+kept_digest = Table(
+    "kept_digest",
+    stage_metadata,
+    int_column("inode", key=True),
+    int_column("snapshot", key=True),
+    blob_column("digest", null=True),
+    prefixes=["TEMPORARY"],
+    sqlite_with_rowid=False,
+)

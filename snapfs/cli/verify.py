@@ -9,6 +9,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import flag, option
 from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.findings import place
 from snapfs.errors import Exit, UsageError
 from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_count, format_duration, format_size, parse_share
@@ -39,9 +40,8 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 def _print(invocation: Invocation, result: VerifyResult) -> None:
     out = invocation.out
     for finding in result.findings:
-        place = "" if finding.segment is None else f" segment {finding.segment}"
-        place += "" if finding.offset is None else f" at {finding.offset}"
-        out.line(f"damage: {printable(finding.where)}{place}: {printable(finding.what)}")
+        what = f"{printable(finding.where)}{place(finding)}: {printable(finding.what)}"
+        out.line(f"damage: {what}")
     for file in result.damaged:
         names = ", ".join(file.snapshots)
         out.line(f"touches: {file.root}: {quote(file.path or b'.')} in {names}")
@@ -69,10 +69,9 @@ share of them.
 Damage is named, with each file and snapshot that it touches; everything else still restores. The exit code
 is 3 if there is any.
 
-`snapfs create --checksum` of a directory stores damaged blocks again where the files still have them, and
-all older snapshots are whole again. Without `--checksum` only files that are read anyway are healed, and
-only of packs that are missing or have another size. A pack that no file needs any more is named until the
-next delete removes it; one that still holds other blocks stays.
+`snapfs repair` mends what can be mended and says what is lost. `snapfs create --checksum` of a directory stores
+damaged blocks again as well, where the files still have them. Without `--checksum` only files that are read
+anyway are healed, and only of packs that are missing or have another size.
 
 What no restore uses is not guarded and cannot be checked: inode numbers and times of last status change, by
 which the next snapshot decides what to read, and the record of runs.""",

@@ -180,8 +180,7 @@ def heal(repository: Repository) -> None:
                     hint="put the right one back, or run snapfs rebuild-catalog: the journal counts",
                 )
             case Damaged() if tail is not None and not log.goes_beyond(tail):
-                fresh = log.start_file(tail, dump_record(catalog, repository.clock.now_ns()))
-                set_tail(catalog, fresh)
+                fresh = begin_journal(log, catalog, tail, repository.clock.now_ns())
             case Ahead() | Behind() | Damaged():
                 raise CatalogBehindError(
                     f"the journal of {repository.name} knows changes that catalog.db does not: "
@@ -191,6 +190,17 @@ def heal(repository: Repository) -> None:
                 )
     if fresh is not None:
         log.remove_older(fresh)
+
+
+def begin_journal(
+    log: Journal, catalog: Catalog, after: JournalTail | None, time_ns: int
+) -> JournalTail:
+    """Go on in a new file with a dump of the catalog as it is now, whatever the journal said (inside a
+    write); the end of it.
+    """
+    fresh = log.start_file(after, dump_record(catalog, time_ns))
+    set_tail(catalog, fresh)
+    return fresh
 
 
 def only_first(log: Journal) -> bool:
@@ -215,6 +225,5 @@ def restart_journal(repository: Repository) -> None:
         _begin(repository, stack)
         tail = known_tail(repository)
         log = journal(repository)
-        fresh = log.start_file(tail, dump_record(repository.catalog, repository.clock.now_ns()))
-        set_tail(repository.catalog, fresh)
+        fresh = begin_journal(log, repository.catalog, tail, repository.clock.now_ns())
     log.remove_older(fresh)

@@ -17,7 +17,15 @@ from snapfs.storage.contract import Backend, MissingObjectError, StorageError, i
 
 
 def restore_config(backend: Backend, name: str) -> Config:
-    """The config of the repository called ``name``, written again if need be.
+    """The config of the repository called ``name``, written again if need be. Raises as `find_config`."""
+    config, sound = find_config(backend, name)
+    if not sound:
+        configs.write_config(backend, config)
+    return config
+
+
+def find_config(backend: Backend, name: str) -> tuple[Config, bool]:
+    """What the config of the repository called ``name`` should say, and whether it does.
 
     Raises RepositoryError for a newer format, or if there is nothing to make it from.
     """
@@ -39,9 +47,8 @@ def restore_config(backend: Backend, name: str) -> Config:
         possible = {votes.most_common(1)[0][0]}
     (id_,) = possible
     if config is None or config.id != id_:
-        config = Config(configs.FORMAT, id_)
-        configs.write_config(backend, config)
-    return config
+        return Config(configs.FORMAT, id_), False
+    return config, True
 
 
 def _journal_ids(backend: Backend) -> list[bytes]:

@@ -95,10 +95,13 @@ class Repository:
         lock_wait_s: float | None = None,
         command_line: Sequence[bytes] = (),
         spend_reserve: bool = False,
+        config: Config | None = None,
+        catalog: bytes | None = None,
     ) -> None:
         """Open an existing one; ``command_line`` is what `runs` will say of what is changed.
 
-        Where no room is left, ``spend_reserve`` gives the reserve up for what makes some.
+        Where no room is left, ``spend_reserve`` gives the reserve up for what makes some. ``config`` stands
+        for a file that cannot be believed, ``catalog`` for a catalog.db: for those who only look.
 
         Raises NoRepositoryError if there is none, RepositoryError (missing catalog, unknown
         feature, foreign file), DamageError, StorageFullError.
@@ -122,7 +125,7 @@ class Repository:
         try:
             st = os.fstat(self.fd)
             self.owner = Owner(st.st_uid, st.st_gid)
-            config = self._read_config()
+            config = config or self._read_config()
             if config is not None:
                 configs.check(config, write=write)
             self.locks = Locks(self.fd, self.handed, write=write)
@@ -133,7 +136,7 @@ class Repository:
                 self._held.enter_context(
                     self.locks.hold(CATALOG_LOCK, exclusive=False, wait_s=lock_wait_s)
                 )
-            self.catalog = self._open_catalog(config)
+            self.catalog = self._open_catalog(config, catalog)
             self.config = config or self._config_of_catalog()
         except BaseException:
             self._held.close()
@@ -200,8 +203,8 @@ class Repository:
         """The catalog once more, with temporary tables of its own. To be closed by the caller."""
         return Catalog(os.path.join(self.path, CATALOG), write=True)
 
-    def _open_catalog(self, config: Config | None) -> Catalog:
-        path = os.path.join(self.path, CATALOG)
+    def _open_catalog(self, config: Config | None, path: bytes | None) -> Catalog:
+        path = path or os.path.join(self.path, CATALOG)
         if os.path.islink(path):
             raise RepositoryError(
                 f"{os.fsdecode(path)} is a symlink",

@@ -24,14 +24,13 @@ from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
 from snapfs.errors import DamageError, NoRepositoryError, RepositoryError
 from snapfs.progress import Progress
-from snapfs.repository.changes import set_tail, tail_of
+from snapfs.repository.changes import begin_journal, set_tail, tail_of
 from snapfs.repository.config import Config
-from snapfs.repository.dump import dump_record
 from snapfs.repository.identity import restore_config
 from snapfs.repository.journal import Damaged, Journal, JournalTail, Torn
 from snapfs.repository.journalfile import journal_key, read_repository_id
 from snapfs.repository.locks import CATALOG_LOCK, GC, Locks
-from snapfs.repository.lost import mark_lost
+from snapfs.repository.lost import Lost, mark_lost
 from snapfs.repository.oldcatalog import (
     FILES,
     NEW_CATALOG,
@@ -101,8 +100,13 @@ class _Replayed:
         return 0 if self.tail is None else self.tail.seq
 
 
-def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> RebuildResult:
+def rebuild_catalog(
+    path: bytes, *, lock_wait_s: float | None, progress: Progress, repairing: bool = False
+) -> RebuildResult:
     """Make ``catalog.db`` (and a lost or damaged ``config``) again.
+
+    ``repairing``: the caller looks for missing blocks itself, and for what the old catalog said of them,
+    which stays beside the new one; no block is marked as lost.
 
     Raises NoRepositoryError, LockedError (another snapfs is at work), RepositoryError (nothing to
     make it from; a newer format), StorageFullError.
@@ -119,7 +123,7 @@ def rebuild_catalog(path: bytes, *, lock_wait_s: float | None, progress: Progres
             stack.enter_context(locks.hold(name, exclusive=True, wait_s=lock_wait_s))
         config = restore_config(folder.backend, folder.name)
         stack.callback(remove_database, NEW_CATALOG, folder.fd)
-        return _rebuild(folder, config, clock, started_ns, progress)
+        return _rebuild(folder, config, clock, started_ns, progress, repairing)
 
 
 def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
@@ -143,11 +147,52 @@ def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
 # --- catalog --------------------------------------------------------------------------------------
 
 
+def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Progress) -> bool:
+    """Make the catalog that a rebuild would put in place, as the file ``into``, which must not exist.
+
+    False, and nothing is there, if the one in place would stay. Writes nothing into the repository.
+    Raises RepositoryError if there is nothing to make it from.
+    """
+    with ExitStack() as stack:
+        folder = _open_folder(path, stack)
+        log = Journal(folder.backend, config.id)
+        catalog = _empty(into, config)
+        try:
+            replayed = _replay(folder, log, catalog, progress)
+            old = sound_tail(folder.file(CATALOG), config.id)
+            kept = old is not None and old.seq > replayed.seq
+            if kept or replayed.fault:
+                progress.note(_what_is_damaged(replayed, kept=kept))
+            if not kept:
+                _require_something(folder, replayed)
+            catalog.checkpoint()
+        finally:
+            catalog.close()
+    return not kept
+
+
+def _require_something(folder: _Folder, replayed: _Replayed) -> None:
+    """Raises RepositoryError rather than give an empty catalog for one that knew of something."""
+    if replayed.records == 0 and (replayed.fault or _holds_packs(folder)):
+        raise RepositoryError(
+            f"the journal of {folder.name} is lost: the catalog cannot be made again",
+            subject=folder.name,
+        )
+
+
 def _rebuild(
-    folder: _Folder, config: Config, clock: Clock, started_ns: int, progress: Progress
+    folder: _Folder,
+    config: Config,
+    clock: Clock,
+    started_ns: int,
+    progress: Progress,
+    repairing: bool,
 ) -> RebuildResult:
     log = Journal(folder.backend, config.id)
-    catalog = _empty(folder, config)
+    remove_database(NEW_CATALOG, folder.fd)
+    catalog = _empty(folder.file(NEW_CATALOG), config)
+    if folder.owner is not None:
+        os.chown(NEW_CATALOG, *folder.owner, dir_fd=folder.fd, follow_symlinks=False)
     try:
         replayed = _replay(folder, log, catalog, progress)
         old = sound_tail(folder.file(CATALOG), config.id)
@@ -174,16 +219,17 @@ def _rebuild(
         if kept:
             catalog.close()
             catalog = Catalog(folder.file(CATALOG), write=True)
-        elif replayed.records == 0 and (broken or _holds_packs(folder)):
-            raise RepositoryError(
-                f"the journal of {folder.name} is lost: the catalog cannot be made again",
-                subject=folder.name,
-            )
-        progress.phase("looking for packs")
-        lost = mark_lost(catalog, folder.backend, progress=progress)
+        else:
+            _require_something(folder, replayed)
+        lost = Lost(0, any=False)
+        if not repairing:
+            progress.phase("looking for packs")
+            lost = mark_lost(catalog, folder.backend, progress=progress)
         tail = replayed.tail
         if broken or lost.any:
-            tail = _restart_journal(log, catalog, replayed, clock)
+            with catalog.write():
+                after = tail_of(catalog) or replayed.tail
+                tail = begin_journal(log, catalog, after, clock.now_ns())
         elif tail is not None:
             log.truncate(tail)
         roots, snapshots, _, _, _, _, blocks = catalog.one(sql.TOTALS)
@@ -199,7 +245,7 @@ def _rebuild(
         catalog.close()
     if not kept:
         faults.point("rebuild.replayed")
-        _put_in_place(folder, keep_old=broken or strays)
+        _put_in_place(folder, keep_old=broken or strays or repairing)
     faults.point("rebuild.replaced")
     if broken:
         _set_aside(folder, log)
@@ -208,17 +254,14 @@ def _rebuild(
     return result
 
 
-def _empty(folder: _Folder, config: Config) -> Catalog:
-    remove_database(NEW_CATALOG, folder.fd)
+def _empty(path: bytes, config: Config) -> Catalog:
     before = os.umask(0o077)
     try:
-        Catalog.make(folder.file(NEW_CATALOG))
+        Catalog.make(path)
     finally:
         os.umask(before)
-    if folder.owner is not None:
-        os.chown(NEW_CATALOG, *folder.owner, dir_fd=folder.fd, follow_symlinks=False)
     # Synced when it is complete: a commit for each record would wait for the disk each time.
-    catalog = Catalog(folder.file(NEW_CATALOG), write=True, durable=False)
+    catalog = Catalog(path, write=True, durable=False)
     with catalog.write():
         catalog.set_meta("id", config.id.hex())
     return catalog
@@ -274,17 +317,6 @@ def _torn_bytes(folder: _Folder, config: Config, log: Journal, replayed: _Replay
     return 0 if known is not None and known.seq >= replayed.seq else state.torn_bytes
 
 
-def _restart_journal(
-    log: Journal, catalog: Catalog, replayed: _Replayed, clock: Clock
-) -> JournalTail:
-    """Go on with a dump of the catalog as it is now, whatever the journal said."""
-    with catalog.write():
-        after = tail_of(catalog) or replayed.tail
-        tail = log.start_file(after, dump_record(catalog, clock.now_ns()))
-        set_tail(catalog, tail)
-    return tail
-
-
 def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: RebuildResult) -> None:
     code = 3 if result.problems else 0
     summary = f"{result.snapshots} snapshots from {result.journal_records} records"
@@ -312,7 +344,9 @@ def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
             os.fsync(new)
         finally:
             os.close(new)
-    if keep_old:
+    if not os.path.lexists(folder.file(CATALOG)):
+        remove_database(CATALOG, folder.fd)  # its -wal; an older one that was kept stays
+    elif keep_old:
         remove_database(OLD_CATALOG, folder.fd)
         for suffix in FILES:
             with contextlib.suppress(FileNotFoundError):

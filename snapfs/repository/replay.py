@@ -26,12 +26,17 @@ from snapfs.catalog.commit import (
 )
 from snapfs.catalog.database import Catalog, UnfitValues
 from snapfs.catalog.fold import collect, fold, leave_pending
+from snapfs.catalog.losing import drop_packs, find_lost, lose, make_incomplete, put_digests
+from snapfs.catalog.merging import merge
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import NONSENSE, DamageError, SnapfsError
 from snapfs.model.snapshot import Root
 from snapfs.repository.takeout import Target, drop_problems, put_runs, put_texts, take_out
 from snapfs.storage.contract import Backend, StorageError
 from snapfs.stream.record import RowPiece, decode_record
+
+_PLACING = frozenset({"pack", "segment", "block"})
+"""Row blocks that say where blocks lie."""
 
 
 class PackDigests:
@@ -171,6 +176,38 @@ _TEXTS: dict[str, Callable[[Catalog, Any], None]] = {
 }
 
 
+def _repair(catalog: Catalog, record: Record) -> None:
+    header = record.header
+    replay = Replay(catalog, record.digests_of)
+    catalog.execute(sql.DAMAGED_CLEAR)
+    for block, other in header["same"]:
+        merge(catalog, block, other)
+    gone = False
+    for piece in record.blocks:
+        if piece.name in _PLACING:
+            replay.take(piece.name, piece.rows)
+        elif piece.name == "lost":
+            lost = [{"block": row[0], "digest": None} for row in piece.rows]
+            catalog.executemany(sql.DAMAGED_PUT, lost)
+        elif not gone:
+            find_lost(catalog)
+            lose(catalog)
+            gone = True
+        if piece.name == "lost-file":
+            catalog.executemany(sql.PUT_PROBLEM, piece.rows)
+        elif piece.name == "directory":
+            put_digests(catalog, piece.rows)
+    if not gone and header["lost"]:
+        find_lost(catalog)
+        lose(catalog)
+    put_unused(catalog, header["unused"])
+    drop_packs(catalog, header["packs"])
+    make_incomplete(catalog, header["incomplete"])
+    for snapshot_id, digest in header["tree_digests"]:
+        params = {"snapshot": snapshot_id, "digest": bytes.fromhex(digest)}
+        catalog.execute(sql.REDIGEST_SNAPSHOT, params)
+
+
 def _add_root(catalog: Catalog, record: Record) -> None:
     rows.put_root(catalog, root_from_json(record.header["root"]), record.header["options"])
 
@@ -194,6 +231,7 @@ _OPERATIONS: dict[str, Callable[[Catalog, Record], None]] = {
     "collect": _collect,
     "adopt": _adopt,
     "purge": _purge,
+    "repair": _repair,
     "add-root": _add_root,
     "edit-root": _edit_root,
     "edit-snapshot": _edit_snapshot,

@@ -164,5 +164,11 @@ class Backend(Protocol):
     def sync(self, folder: str) -> None:
         """Make removals in ``folder`` durable."""
 
+    def set_aside(self, key: str, folder: str) -> str:
+        """Move an object, whatever it has become, to another folder; its key there.
+
+        It keeps its name unless that is taken. Durable when it returns; never replaces anything.
+        """
+
     def close(self) -> None:
         """Give all descriptors back; may be called twice."""

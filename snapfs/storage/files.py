@@ -103,6 +103,21 @@ class FileBackend:
         with storage_errors(folder):
             os.fsync(self._folder(folder))
 
+    def set_aside(self, key: str, folder: str) -> str:
+        here, name = check_key(key)
+        there_fd = self._folder(folder, make=True)
+        free = name
+        number = 1
+        with storage_errors(key):
+            # Whoever sets aside holds the lock that keeps others from doing so.
+            while _is_taken(free, there_fd):
+                number += 1
+                free = f"{name}-{number}"
+            os.rename(name, free, src_dir_fd=self._folder(here), dst_dir_fd=there_fd)
+            os.fsync(there_fd)
+            os.fsync(self._folder(here))
+        return f"{folder}/{free}"
+
     def close(self) -> None:
         while self._folders:
             os.close(self._folders.popitem()[1])
@@ -154,3 +169,11 @@ class FileBackend:
             os.fchown(fd, *self._owner)
         os.fsync(above_fd)
         return fd
+
+
+def _is_taken(name: str, folder_fd: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

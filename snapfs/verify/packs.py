@@ -156,9 +156,9 @@ class _PackCheck:
         try:
             return PackReader(self._repository.backend, pack.name)
         except MissingObjectError:
-            self._report.add(pack_key(pack.name), "pack is missing")
+            self._add(pack, "pack is missing")
         except SnapfsError as error:
-            self._report.add(pack_key(pack.name), error.message)
+            self._add(pack, error.message)
         self._report.touched.packs.append(pack.id)
         return None
 
@@ -175,26 +175,31 @@ class _PackCheck:
         self, pack: Pack, reader: PackReader, segments: Iterable[SegmentPlace]
     ) -> None:
         """What is around the segments: size, header, index."""
-        key = pack_key(pack.name)
         if reader.size != pack.size:
-            self._report.add(key, f"pack has {reader.size} bytes instead of {pack.size}")
+            self._add(pack, f"pack has {reader.size} bytes instead of {pack.size}")
         try:
             if reader.repository_id() != self._repository.config.id:
-                self._report.add(key, "pack is of another repository", offset=0)
+                self._add(pack, "pack is of another repository", offset=0)
         except SnapfsError as error:
-            self._report.add(key, error.message, offset=0)
+            self._add(pack, error.message, offset=0)
         try:
             places = {place.offset: place for place in reader.places()}
         except SnapfsError as error:
-            self._report.add(key, error.message, offset=reader.size)
+            self._add(pack, error.message, offset=reader.size)
             return
         for known in segments:
             listed = places.get(known.offset)
             if listed is None or _identity(listed) != _identity(known):
-                self._report.add(
-                    key, "the index does not list this segment",
+                self._add(
+                    pack, "the index does not list this segment",
                     segment=known.ordinal, offset=known.offset,
                 )  # fmt: skip
+
+    def _add(
+        self, pack: Pack, what: str, *, segment: int | None = None, offset: int | None = None
+    ) -> None:
+        self._report.add(pack_key(pack.name), what, segment=segment, offset=offset)
+        self._report.touched.broken.add(pack.name)
 
     def _jobs(self, reader: PackReader, segments: dict[int, SegmentPlace]) -> Iterator[_Job]:
         for id_, place in segments.items():
@@ -223,18 +228,17 @@ class _PackCheck:
             report.note(
                 f"{pack_key(pack.name)} segment {place.ordinal} is damaged; nothing needs it any more"
             )
+            report.touched.broken.add(pack.name)
             return
         for finding in seen.findings:
-            report.add(
-                pack_key(pack.name), finding.what, segment=place.ordinal, offset=finding.offset
-            )
+            self._add(pack, finding.what, segment=place.ordinal, offset=finding.offset)
         if seen.index is None:
             report.touched.blocks += _unreadable(seen.job, blocks)
             return
         lost = [block.id for block in blocks if block.digest is None]
         if lost:
             what = f"{len(lost)} blocks were lost when the catalog was made again"
-            report.add(pack_key(pack.name), what, segment=place.ordinal, offset=place.offset)
+            self._add(pack, what, segment=place.ordinal, offset=place.offset)
         table = {offset: (digest, length) for digest, offset, length in seen.index.blocks()}
         strange = [
             block.id
@@ -244,6 +248,7 @@ class _PackCheck:
         if strange:
             what = f"{len(strange)} blocks of segment {seen.job.segment} are not those in the pack"
             report.add(CATALOG, what)
+            report.touched.broken.add(pack.name)
         report.touched.blocks += [
             *lost, *strange, *(block.id for block in blocks if block.offset in seen.wrong)
         ]  # fmt: skip

@@ -17,6 +17,8 @@ class Touched:
     """What damage reaches, by the catalog's ids; the files are looked up at the end."""
 
     packs: list[int] = field(default_factory=list)
+    broken: set[str] = field(default_factory=set)
+    """names of packs in which anything is wrong, needed or not"""
     blocks: list[int] = field(default_factory=list)
     contents: list[int] = field(default_factory=list)
     inodes: list[int] = field(default_factory=list)

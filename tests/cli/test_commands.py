@@ -442,6 +442,26 @@ def test_info_verify_and_rebuild(past: Shell) -> None:
     assert past("list", "--json").out == before
 
 
+def test_repair(past: Shell) -> None:
+    assert "nothing is damaged" in past("repair", "--yes").err
+    assert "asks first" in past("repair", code=2).err
+    packs = sorted((past.home / ".local/share/snapfs/repository/packs").iterdir())
+    for pack in packs:
+        pack.write_bytes(pack.read_bytes()[:50])
+    (past.tree / "a").unlink()
+    planned = past("repair", "--dry-run", code=3)
+    assert {pack.stat().st_size for pack in packs} == {50}
+    done = past("repair", "--yes", code=3)
+    assert planned.out == done.out
+    assert "lost: photos: a in s1, s2, s3" in done.lines
+    assert "would be" in planned.err
+    assert all(f"quarantine/{pack.name}" in done.err for pack in packs)
+    past("verify", "--data")
+    assert "a: lost: " in past("show", "s1").out
+    assert "a: " in past("restore", "s1", "--to", past.home / "x", code=3).err
+    assert "nothing is damaged" in past("repair", "--yes").err
+
+
 def test_verify_names_the_damage(past: Shell) -> None:
     packs = past.home / ".local/share/snapfs/repository/packs"
     for pack in packs.iterdir():
@@ -513,8 +533,13 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("delete", "s1", "-y"), ("verify",), ("runs",), ("info",), ("completion", "bash"),
         ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip
-    for words in lines:
-        done = past(*words, "--json")
+    answers = [past(*words, "--json") for words in lines]
+    shutil.rmtree(past.home / ".local/share/snapfs/repository/packs")
+    (past.home / ".local/share/snapfs/repository/packs").mkdir()
+    for file in (past.tree / "a", past.tree / "b"):
+        file.unlink(missing_ok=True)
+    answers.append(past("repair", "--yes", "--json", code=3))
+    for done in answers:
         assert done.objects
         for found in done.objects:
             schema = declared[found["schema"]]

@@ -157,6 +157,9 @@ DECLARED = {
         Param(field="sample", names=("--sample",), metavar="SHARE"),
         *COMMON,
     ),
+    "repair": (
+        *CHANGING,
+    ),
     "roots list": (
         *COMMON,
     ),

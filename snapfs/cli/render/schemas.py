@@ -26,6 +26,7 @@ from snapfs.diff import ShowResult
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.purge import PurgeResult
 from snapfs.query import View
+from snapfs.repair import LostFile, RepairResult
 from snapfs.repository.info import InfoResult
 from snapfs.repository.rebuild import RebuildResult
 from snapfs.repository.runs import Run
@@ -68,6 +69,8 @@ SCHEMAS = (
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
     Schema("sql/1", "each row of the query, with a key for each of its columns", ()),
     Schema("sql-view/1", "each view, without a query", (View,)),
+    Schema("repair-lost/1", "each file that is lost", (LostFile, Mode)),
+    Schema("repair/1", "what was damaged and mended", (RepairResult, Mode)),
     Schema("runs/1", "each run", (Run,)),
     Schema("info/1", "the repository in numbers", (InfoResult,)),
     Schema("completion/1", "the script", (Script,)),

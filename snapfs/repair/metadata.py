@@ -1,0 +1,155 @@
+"""Config, catalog and journal: what of them is wrong, and how each is made from the others.
+
+Two of the three are enough for the third. A config says what journal and packs say in their headers. A
+catalog that breaks its rules or digests is made again from the journal. A journal with damage in it is begun
+anew with a dump of the catalog, if that is sound and the journal has no change that it lacks. Where
+catalog and journal are both damaged the rebuild gives what the journal has, or keeps what knows more.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from snapfs.errors import DamageError, RepositoryError, SnapfsError
+from snapfs.progress import Progress
+from snapfs.repair.quarantine import QUARANTINE
+from snapfs.repository.changes import begin_journal, heal, journal, known_tail
+from snapfs.repository.config import NAME as CONFIG
+from snapfs.repository.config import Config, write_config
+from snapfs.repository.identity import find_config
+from snapfs.repository.journal import Damaged
+from snapfs.repository.journalfile import journal_key
+from snapfs.repository.oldcatalog import OLD_CATALOG
+from snapfs.repository.opened import CATALOG as CATALOG_FILE
+from snapfs.repository.opened import Repository
+from snapfs.repository.rebuild import rebuild_catalog
+from snapfs.storage.contract import Backend, MissingObjectError
+from snapfs.storage.files import FileBackend
+from snapfs.verify import Finding
+from snapfs.verify.contents import check_contents
+from snapfs.verify.journals import check_journal
+from snapfs.verify.report import CATALOG, Report
+from snapfs.verify.rules import attempt, check_rules
+from snapfs.verify.trees import check_trees
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What config, catalog and journal are like."""
+
+    config: Config
+    """what the config should say"""
+    findings: tuple[Finding, ...]
+    bad_config: bool
+    bad_catalog: bool
+    bad_journal: bool
+    """it has damage, and the catalog knows all that it told"""
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong with them."""
+        return not (self.bad_config or self.bad_catalog or self.bad_journal)
+
+
+def examine(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> Examined:
+    """Hold the three against their rules and each other, writing nothing.
+
+    Raises RepositoryError for a newer format, or where nothing says which repository it is.
+    """
+    name = os.fsdecode(path)
+    report = Report(progress)
+    with FileBackend(path) as backend:
+        config, sound = find_config(backend, name)
+    if not sound:
+        report.add(CONFIG, "it is missing, damaged, or not that of the journal and the packs")
+    journal_counts = False
+    try:
+        with Repository(path, write=False, lock_wait_s=lock_wait_s, config=config) as repository:
+            check_catalog(repository, report)
+            progress.phase("checking journal")
+            check_journal(repository, report)
+            journal_counts = _journal_counts(repository, report)
+    except DamageError as error:
+        report.add(CATALOG, error.message)
+    except RepositoryError as error:
+        if os.path.lexists(os.path.join(path, CATALOG_FILE)):
+            raise
+        report.add(CATALOG, error.message)
+    bad_catalog = journal_counts or any(one.where == CATALOG for one in report.findings)
+    others = any(one.where not in (CATALOG, CONFIG) for one in report.findings)
+    return Examined(
+        config, tuple(report.findings), not sound, bad_catalog, others and not bad_catalog
+    )
+
+
+def check_catalog(repository: Repository, report: Report) -> None:
+    """Hold the catalog against its rules and digests."""
+    catalog = repository.catalog
+    report.progress.phase("checking catalog")
+    # One transaction: a rule is about one state.
+    with attempt(catalog, report):
+        if catalog.meta("id") != repository.id:
+            report.add(CATALOG, "it is of another repository than the journal and the packs")
+        check_rules(catalog, report)
+        check_contents(catalog, report)
+        check_trees(catalog, report)
+
+
+def _journal_counts(repository: Repository, report: Report) -> bool:
+    """Whether a journal that does not agree with the catalog has changes that the catalog lacks."""
+    try:
+        tail = known_tail(repository)
+        log = journal(repository)
+        if tail is None or not isinstance(log.verify_tail(tail), Damaged):
+            return False
+        return log.is_of_another(tail) or log.goes_beyond(tail)
+    except SnapfsError:
+        return any(one.where == CATALOG for one in report.findings)
+
+
+def mend(
+    path: bytes, examined: Examined, *, lock_wait_s: float | None, progress: Progress
+) -> list[str]:
+    """Make right what is wrong with them; where what was in the way is now.
+
+    Killed between any two steps, the next repair finds what is left to do.
+    """
+    aside: list[str] = []
+    if examined.bad_config:
+        with FileBackend(path, owner=_owner(path)) as backend:
+            aside += _keep_config(backend)
+            write_config(backend, examined.config)
+    if examined.bad_catalog:
+        before = os.path.lexists(os.path.join(path, CATALOG_FILE))
+        rebuild_catalog(path, lock_wait_s=lock_wait_s, progress=progress, repairing=True)
+        if before and os.path.lexists(os.path.join(path, OLD_CATALOG)):
+            aside.append(os.fsdecode(OLD_CATALOG))
+    elif examined.bad_journal:
+        with Repository(path, write=True, lock_wait_s=lock_wait_s) as repository:
+            aside += _begin_journal(repository)
+    return aside
+
+
+def _owner(path: bytes) -> tuple[int, int] | None:
+    st = os.stat(path)
+    return (st.st_uid, st.st_gid) if os.geteuid() == 0 and st.st_uid != 0 else None
+
+
+def _keep_config(backend: Backend) -> list[str]:
+    """Move what lies there out of the way; a repository without config is known by all else in it."""
+    try:
+        return [backend.set_aside(CONFIG, QUARANTINE)]
+    except MissingObjectError:
+        return []
+
+
+def _begin_journal(repository: Repository) -> list[str]:
+    log = journal(repository)
+    if not isinstance(log.verify_tail(known_tail(repository)), Damaged):
+        heal(repository)  # a change that was never finished, behind the damage
+    with repository.catalog.write() as catalog:
+        begin_journal(log, catalog, known_tail(repository), repository.clock.now_ns())
+    return [
+        repository.backend.set_aside(journal_key(name), QUARANTINE) for name in log.files()[:-1]
+    ]
