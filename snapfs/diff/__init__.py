@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from snapfs.diff.changes import Change
 from snapfs.diff.operation import DiffOptions, diff
+from snapfs.diff.rot import ROTTEN, LiveResult, against_live
 from snapfs.diff.shown import ShowResult, show
 from snapfs.diff.text import unified
 
-__all__ = ["Change", "DiffOptions", "ShowResult", "diff", "show", "unified"]
+__all__ = [
+    "ROTTEN",
+    "Change",
+    "DiffOptions",
+    "LiveResult",
+    "ShowResult",
+    "against_live",
+    "diff",
+    "show",
+    "unified",
+]

@@ -538,6 +538,7 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
     (past.home / ".local/share/snapfs/repository/packs").mkdir()
     for file in (past.tree / "a", past.tree / "b"):
         file.unlink(missing_ok=True)
+    answers.append(past("verify", "--against-live", "--json"))
     answers.append(past("repair", "--yes", "--json", code=3))
     for done in answers:
         assert done.objects

@@ -6,12 +6,14 @@ record and the commit, the next writer either finishes the record or takes it ba
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
 import pytest
 
 from snapfs.faults import POINTS
+from tests.damage.damaging import flip
 from tests.harness.history import History
 from tests.harness.program import Argument
 from tests.harness.trees import assert_same, survey
@@ -138,3 +140,19 @@ def test_rebuild_is_killed(point: str, past: History) -> None:
     past.check("s0", "s1", "s2")
     past.take("next")
     past.check("s0", "s1", "s2", "next")
+
+
+@pytest.mark.parametrize("point", points("repair"))
+def test_repair_is_killed(point: str, past: History) -> None:
+    """What the old pack had that is sound is never between two places; a second repair finishes."""
+    pack = max((past.snapfs.repository / "packs").iterdir(), key=lambda path: path.stat().st_size)
+    flip(pack, 0.5)
+    kill_at(past, point, "repair", "--yes")
+    past.referee("repair", "--yes", cwd=past.tree, ok=(0, 3))
+    past.referee("verify", "--data")
+    assert pack.name in os.listdir(past.snapfs.repository / "quarantine")
+    lost = {line.split()[-1] for line in past.referee("show", "s0").lines if "lost: " in line}
+    assert lost == set()
+    past.take("next")
+    past.check("s0", "s1", "s2", "next")
+    past.check_no_leftovers()

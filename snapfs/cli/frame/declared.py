@@ -155,6 +155,8 @@ DECLARED = {
     "verify": (
         Param(field="data", names=("--data",), metavar=""),
         Param(field="sample", names=("--sample",), metavar="SHARE"),
+        Param(field="against_live", names=("--against-live",), metavar=""),
+        Param(field="directory", names=(), metavar="[ROOT]", completes="root"),
         *COMMON,
     ),
     "repair": (

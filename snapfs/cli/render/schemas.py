@@ -14,6 +14,7 @@ from snapfs.cli.frame.failure import Failure
 from snapfs.cli.frame.version import Version
 from snapfs.cli.render.changes import Difference, DiffSummary, DiffText
 from snapfs.cli.render.entries import Attributes
+from snapfs.cli.render.live import LiveDifference
 from snapfs.cli.render.progress import Note, Trouble
 from snapfs.cli.render.restored import Undo
 from snapfs.cli.render.roots import RootState
@@ -22,7 +23,7 @@ from snapfs.cli.render.versions import Hit, Range, Step
 from snapfs.cli.start import Standing
 from snapfs.create import CreateResult
 from snapfs.delete import DeleteResult
-from snapfs.diff import ShowResult
+from snapfs.diff import LiveResult, ShowResult
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.purge import PurgeResult
 from snapfs.query import View
@@ -69,6 +70,8 @@ SCHEMAS = (
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
     Schema("sql/1", "each row of the query, with a key for each of its columns", ()),
     Schema("sql-view/1", "each view, without a query", (View,)),
+    Schema("verify-live/1", "each entry that differs, with --against-live", (LiveDifference,)),
+    Schema("verify-live-sum/1", "the counts, with --against-live", (Called, LiveResult)),
     Schema("repair-lost/1", "each file that is lost", (LostFile, Mode)),
     Schema("repair/1", "what was damaged and mended", (RepairResult, Mode)),
     Schema("runs/1", "each run", (Run,)),
