@@ -39,7 +39,12 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         plan = _run(invocation, chosen.path, replace(options, dry_run=True, on_lost=asked.keep))
         if not plan.damaged:
             return _finish(invocation, plan, dry_run=False)
-        lines = [f"In {quote(chosen.path)}:", *_damage(plan), *asked.lines, *_gain(plan, "can be")]
+        lines = [
+            f"In {quote(chosen.path)}:",
+            *_damage(plan),
+            *asked.lines,
+            *_gain(plan, dry_run=True),
+        ]
         invocation.confirm(lines, "Repair it?")
         options = replace(options, suspects=frozenset(plan.packs))
     result = _run(invocation, chosen.path, options)
@@ -48,9 +53,16 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
 
 def _run(invocation: Invocation, path: bytes, options: RepairOptions) -> RepairResult:
     with invocation.progress() as progress:
+        on_lost = options.on_lost
+
+        def tell(file: LostFile) -> None:
+            progress.finish()  # or the first line would stand behind it
+            if on_lost is not None:
+                on_lost(file)
+
         return repair(
             path,
-            options,
+            replace(options, on_lost=tell),
             lock_wait_s=invocation.lock_wait_s,
             command_line=invocation.words,
             progress=progress,
@@ -98,28 +110,31 @@ def _damage(result: RepairResult) -> list[str]:
     ]
 
 
-def _gain(result: RepairResult, verb: str) -> list[str]:
-    """What is put right, a line each."""
-    made = [
-        f"{what} {verb} {how}"
-        for what, how, wanted in (
-            ("config", "written again", result.config),
-            ("the catalog", "made again from the journal", result.catalog),
-            ("the journal", "begun anew from the catalog", result.journal),
+def _gain(result: RepairResult, *, dry_run: bool) -> list[str]:
+    """What becomes of it, a line each."""
+    verb = "would be made again" if dry_run else "made again"
+    lines = [
+        f"{verb}: {what}"
+        for what, wanted in (
+            ("config", result.config),
+            ("the catalog, from the journal", result.catalog),
+            ("the journal, from the catalog", result.journal),
         )
         if wanted
     ]
-    for count, where in (
-        (result.sound_blocks, "in the damaged packs themselves"),
-        (result.found_blocks, "in other packs"),
-        (result.reread_blocks, "in the directories"),
-    ):
-        if count:
-            made.append(f"{format_count(count, 'block')} {verb} had again, {where}")
+    lines += [
+        f"found {where}: {format_count(count, 'block')}"
+        for where, count in (
+            ("in the damaged packs themselves", result.sound_blocks),
+            ("in other packs", result.found_blocks),
+            ("in the directories", result.reread_blocks),
+        )
+        if count
+    ]
     if result.lost_blocks:
         files = format_count(result.lost_files, "file")
-        made.append(f"lost: {format_count(result.lost_blocks, 'block')}, needed by {files}")
-    return made
+        lines.append(f"lost: {format_count(result.lost_blocks, 'block')}, needed by {files}")
+    return lines
 
 
 def _finish(invocation: Invocation, result: RepairResult, *, dry_run: bool) -> int:
@@ -136,7 +151,7 @@ def _finish(invocation: Invocation, result: RepairResult, *, dry_run: bool) -> i
         took = format_duration(result.duration_ns)
         invocation.say(f"nothing is damaged; nothing was done; {took}")
         return code
-    for line in _gain(result, "would be" if dry_run else "was"):
+    for line in _gain(result, dry_run=dry_run):
         invocation.say(line)
     for name in result.set_aside:
         where = quote(os.path.join(result.path, os.fsencode(name)))

@@ -81,7 +81,9 @@ class Run:
 
     def tell_unread(self, directory: int, name: bytes) -> None:
         """Tell that the snapshot does not have what the entry held."""
-        self.problem(directory, name, 0, "could not be read when the snapshot was taken")
+        self.problem(
+            directory, name, 0, "could not be read when the snapshot was taken, or is lost"
+        )
 
     def is_saved(self, path: bytes, live: os.stat_result) -> bool:
         """Whether a live entry may go or be replaced; else it is told and counted as left alone."""

@@ -10,27 +10,29 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import Self
 
 from snapfs.blocks.pack import PackInfo
 from snapfs.capture.held import NullSink, Sink
-from snapfs.capture.reader import BatchRead, FileReader
+from snapfs.capture.reader import BatchRead, FileReader, Outcome
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.losing import find_lost
 from snapfs.catalog.spill import Spill, SpilledMap
-from snapfs.fs.handles import open_below, open_top
+from snapfs.fs.handles import NO_DIRECTORY, open_below, open_top
 from snapfs.model.extents import Extent, ExtentKind, each_extent, unpack_digest_extents
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
 from snapfs.model.toread import ToRead
-from snapfs.progress import Progress
+from snapfs.progress import Problem, Progress
 from snapfs.repair.names import Names
 from snapfs.repair.salvage import Store, any_wanted, is_wanted, see_found, wanted
 from snapfs.repository.opened import Repository
 from snapfs.tree.history import Places, chains
 
 SECOND = 1_000_000_000
+UNREAD = "may have what is lost, and cannot be read"
 _BLOCK = int(ExtentKind.BLOCK)
 
 KnownBlocks = Callable[[Sequence[bytes]], set[bytes]]
@@ -48,12 +50,13 @@ class Directories:
         progress: Progress,
     ) -> None:
         """``sink`` gets the blocks of the files that are read, but for those that are ``known``."""
+        self._progress = progress
         self._chains = chains(catalog)
         self._places = Places(catalog, self._chains)
         self._held = ExitStack()
         self._open: dict[int, tuple[int, FileReader]] = {}
         for id_, chain in self._chains.items():
-            fd = _open(chain.root.root, host)
+            fd = self._open_root(chain.root.root, host)
             if fd >= 0:
                 self._held.callback(os.close, fd)
                 reader = FileReader(fd, sink, known, lambda size: progress.advance(read_bytes=size))
@@ -66,40 +69,49 @@ class Directories:
             return
         fd, _ = self._open[chain.root.root.id]
         for path in sorted({place.path for place in self._places.of(chain, inode)}):
-            with suppress(OSError):
-                directory, _, name = path.rpartition(b"/")
+            directory, _, name = path.rpartition(b"/")
+            try:
                 above = open_below(fd, directory.split(b"/") if directory else ())
                 try:
                     st = os.stat(name, dir_fd=above, follow_symlinks=False)
                 finally:
                     os.close(above)
-                if stat.S_ISREG(st.st_mode):
-                    yield chain.root.root.id, path, st
+            except OSError as error:
+                if error.errno not in NO_DIRECTORY:
+                    self._progress.problem(Problem(path, error.errno or 0, UNREAD))
+                continue
+            if stat.S_ISREG(st.st_mode):
+                yield chain.root.root.id, path, st
 
     def read(self, root_id: int, path: bytes, st: os.stat_result) -> BatchRead:
-        """Read a file that `files` gave."""
+        """Read a file that `files` gave; that it cannot be read is told."""
         directory, _, name = path.rpartition(b"/")
         file = ToRead(
             0, directory, name, st.st_size, *divmod(st.st_mtime_ns, SECOND),
             *divmod(st.st_ctime_ns, SECOND), st.st_dev, st.st_ino, st.st_nlink, 0,
         )  # fmt: skip
-        return self._open[root_id][1].read([file])
+        answer = self._open[root_id][1].read([file])
+        for _, one in answer.special:
+            if one.outcome == Outcome.FAILED:
+                self._progress.problem(Problem(path, one.errno, UNREAD))
+        return answer
+
+    def _open_root(self, root: Root, host: str) -> int:
+        """The directory of a root, -1 if it is not here."""
+        if root.host != host or root.path is None:
+            return -1
+        try:
+            return open_top(root.path)
+        except OSError as error:
+            name = quote(root.path)
+            self._progress.note(f"{name} cannot be looked into: {error.strerror}")
+            return -1
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._held.close()
-
-
-def _open(root: Root, host: str) -> int:
-    """The directory of a root, -1 if it is not here."""
-    if root.host != host or root.path is None:
-        return -1
-    try:
-        return open_top(root.path)
-    except OSError:
-        return -1
 
 
 # --- the bytes of blocks that are known -----------------------------------------------------------

@@ -121,14 +121,21 @@ def mend(
             aside += _keep_config(backend)
             write_config(backend, examined.config)
     if examined.bad_catalog:
-        before = os.path.lexists(os.path.join(path, CATALOG_FILE))
+        before = _inode(path, CATALOG_FILE)
         rebuild_catalog(path, lock_wait_s=lock_wait_s, progress=progress, repairing=True)
-        if before and os.path.lexists(os.path.join(path, OLD_CATALOG)):
+        if before is not None and _inode(path, OLD_CATALOG) == before:
             aside.append(os.fsdecode(OLD_CATALOG))
     elif examined.bad_journal:
         with Repository(path, write=True, lock_wait_s=lock_wait_s) as repository:
             aside += _begin_journal(repository)
     return aside
+
+
+def _inode(path: bytes, name: bytes) -> int | None:
+    try:
+        return os.lstat(os.path.join(path, name)).st_ino
+    except FileNotFoundError:
+        return None
 
 
 def _owner(path: bytes) -> tuple[int, int] | None:

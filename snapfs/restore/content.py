@@ -42,7 +42,9 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
                 f"{name} is no file ({KIND_NAMES.get(entry.kind, 'unknown')})", subject=name
             )
         if entry.state == State.UNREAD:
-            raise DamageError(f"{name} could not be read when {side.snapshot.name} was taken")
+            raise DamageError(
+                f"{name} could not be read when {side.snapshot.name} was taken, or is lost"
+            )
         with BlockReader(repository.backend) as reader:
             for place in places(catalog, entry.content):
                 if place.kind == ExtentKind.BLOCK:

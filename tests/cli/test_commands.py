@@ -454,7 +454,7 @@ def test_repair(past: Shell) -> None:
     done = past("repair", "--yes", code=3)
     assert planned.out == done.out
     assert "lost: photos: a in s1, s2, s3" in done.lines
-    assert "would be" in planned.err
+    assert "would be moved" in planned.err
     assert all(f"quarantine/{pack.name}" in done.err for pack in packs)
     past("verify", "--data")
     assert "a: lost: " in past("show", "s1").out

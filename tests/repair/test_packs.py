@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -78,7 +79,7 @@ def compare(store: Store, before: dict[str, list[object]], lost: Lost) -> None:
 
 
 @pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize(("at", "host"), [(0.0, ELSEWHERE), (0.1, ELSEWHERE), (0.6, HERE)])
+@pytest.mark.parametrize(("at", "host"), [(0.1, ELSEWHERE), (0.6, HERE)])
 def test_what_is_not_named_is_as_it_was(how: str, at: float, host: str, history: Store) -> None:
     before = history.views()
     DAMAGES[how](packs(history)[0], at)
@@ -139,8 +140,17 @@ def test_the_same_bytes_elsewhere(source: str, history: Store) -> None:
     rebuilt_is_the_same(history)
 
 
-@pytest.mark.parametrize("how", ["missing", "table", "table and bytes"])
-@pytest.mark.parametrize("known", ["older", "live", "nowhere"])
+@pytest.mark.parametrize(
+    ("how", "known"),
+    [
+        ("missing", "older"),
+        ("missing", "live"),
+        ("missing", "nowhere"),
+        ("table", "nowhere"),
+        ("table and bytes", "older"),
+        ("table and bytes", "nowhere"),
+    ],
+)
 def test_a_catalog_that_does_not_know_what_blocks_were(
     how: str, known: str, store: Store, never_young: None
 ) -> None:
@@ -261,3 +271,25 @@ def test_packs_out_of_reach_are_no_damage(history: Store) -> None:
     pack.unlink()
     away.rename(pack)
     assert not mend(history)[0].damaged
+
+
+def test_a_file_that_cannot_be_read_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have what is lost: whoever may read it should be asked before that is so."""
+    (store.tree() / "a").write_bytes(b"a" * 3000)
+    store.take("s0")
+    packs(store)[0].unlink()
+    real = os.open
+
+    def refuse(path: object, *args: int, **more: int) -> int:
+        if path == b"a":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path, *args, **more)  # type: ignore[arg-type]
+
+    progress = RecordingProgress()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        options = RepairOptions(HERE, dry_run=True)
+        planned = repair(store.key, options, lock_wait_s=0, progress=progress)
+    assert planned.lost_files == 1
+    assert [(one.path, one.errno) for one in progress.problems] == [(b"a", errno.EACCES)]
+    assert mend(store)[1] == {}

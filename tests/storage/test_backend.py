@@ -80,6 +80,16 @@ class TestContract:
         assert get(backend, "packs/one") == b"1"
         assert get(backend, "packs/two") == b"2"
 
+    def test_what_is_set_aside_is_kept(self, backend: Backend) -> None:
+        for data in (b"one", b"two"):
+            put(backend, "packs/a", data)
+            backend.set_aside("packs/a", "quarantine")
+        assert backend.names("packs") == []
+        assert backend.names("quarantine") == ["a", "a-2"]
+        assert [get(backend, f"quarantine/{name}") for name in ("a", "a-2")] == [b"one", b"two"]
+        with pytest.raises(MissingObjectError):
+            backend.set_aside("packs/a", "quarantine")
+
     def test_a_leftover_of_the_same_run_is_not_touched(
         self, backend: Backend, tmp_path: Path
     ) -> None:

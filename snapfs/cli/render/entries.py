@@ -45,7 +45,7 @@ class Attributes:
     rdev: int | None
     """device number of a device"""
     unread: bool
-    """true if content or children could not be read when the snapshot was taken"""
+    """true if content or children could not be read when the snapshot was taken, or are lost"""
 
 
 def attributes(path: bytes, entry: Entry, owners: Owners) -> Attributes:
