@@ -12,17 +12,18 @@ from dataclasses import dataclass
 
 from snapfs.blocks.treedigest import tree_digest
 from snapfs.capture.digest import TreeDigests
+from snapfs.capture.head import known_root
+from snapfs.capture.listed import Listed
+from snapfs.capture.listedscan import scan_listed
 from snapfs.capture.scan import Scanner
-from snapfs.capture.seen import Known, ScanOptions, ScanTotals
+from snapfs.capture.seen import ScanOptions, ScanTotals
 from snapfs.capture.store import BlockStore, Intake
 from snapfs.capture.survey import Survey, is_large
-from snapfs.catalog import rows, view
+from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.rows import RootRow
 from snapfs.catalog.stage import Counts, Stage
-from snapfs.errors import DamageError
 from snapfs.fs.matching import RuleMatcher
-from snapfs.model.entry import Entry
 from snapfs.progress import Progress
 
 
@@ -57,8 +58,10 @@ def capture(
     *,
     now_ns: int,
     progress: Progress,
+    listed: Listed | None = None,
 ) -> Captured:
-    """Compare the directory open as ``root_fd`` (taken over) with the head of ``root``.
+    """Compare the directory open as ``root_fd`` (taken over) with the head of ``root``; with ``listed`` only
+    what is listed, if there is a head.
 
     Trouble with entries goes to ``progress.problem`` and into the stage. Raises OSError if the root
     itself cannot be read, StorageFullError, WorkerDiedError.
@@ -71,7 +74,13 @@ def capture(
         digests = TreeDigests(stage, root.inode_id)
         intake = Intake(catalog, stage, reading_fd, store, stem, progress=progress)
         try:
-            if (
+            if listed is not None and not stage.first:
+                progress.phase("scanning")
+                totals = scan_listed(
+                    catalog, stage, root, root_fd, matcher, options, listed, ahead_ns,
+                    progress=progress,
+                )  # fmt: skip
+            elif (
                 stage.first
                 and store.workers
                 and options.spare is None
@@ -82,20 +91,16 @@ def capture(
                 survey = Survey(stage, reading_fd, matcher, options, ahead_ns, progress=progress)
                 intake.survey(survey)
                 totals = survey.totals
+                _settle(stage, root, totals, options)
             else:
                 expected = _entries_before(catalog, root) if progress.foretells else None
                 progress.phase("scanning", entries=expected)
                 scanner = Scanner(
                     catalog, stage, root_fd, matcher, options, ahead_ns, progress=progress
                 )
-                totals = scanner.run(root.inode_id, _known_root(catalog, root))
-            stage.settle(
-                root.root.id,
-                old_dev=totals.old_root_dev,
-                new_dev=totals.root_dev,
-                next_seq=totals.next_seq,
-                read_all=options.checksum,
-            )
+                totals = scanner.run(root.inode_id, known_root(catalog, root))
+                _settle(stage, root, totals, options)
+            stage.list_gone(totals.next_seq)
             phase = "storing" if store.workers else "reading"
             progress.phase(phase, entries=totals.to_read, total_bytes=totals.to_read_bytes)
             intake.read_all()
@@ -123,28 +128,16 @@ def capture(
     )
 
 
+def _settle(stage: Stage, root: RootRow, totals: ScanTotals, options: ScanOptions) -> None:
+    stage.settle(
+        root.root.id,
+        old_dev=totals.old_root_dev,
+        new_dev=totals.root_dev,
+        read_all=options.checksum,
+    )
+
+
 def _entries_before(catalog: Catalog, root: RootRow) -> int | None:
     """How many entries the head has: about as many will be there now."""
     head = None if root.head_id is None else rows.snapshot_row(catalog, root.head_id)
     return None if head is None else head.files + head.dirs + head.others
-
-
-def _known_root(catalog: Catalog, root: RootRow) -> Known | None:
-    if root.inode_id is None:
-        return None
-    entry = view.inode(catalog, root.inode_id, None)
-    if entry is None:
-        raise DamageError(
-            f"the catalog has lost root {root.root.label}", hint="run snapfs rebuild-catalog"
-        )
-    return known(entry)
-
-
-def known(entry: Entry) -> Known:
-    """What a scan compares of an entry of the head."""
-    return Known(
-        entry.name, entry.inode, entry.kind, entry.mode, entry.uid, entry.gid, entry.size,
-        entry.mtime_s, entry.mtime_nsec, entry.ctime_s, entry.ctime_nsec, entry.ino, entry.nlink,
-        entry.rdev, entry.state, entry.content or None, entry.dev, entry.fingerprint,
-        entry.tree_digest,
-    )  # fmt: skip

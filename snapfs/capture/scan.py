@@ -72,17 +72,21 @@ class Scanner(Walk):
         top.stored = None if root_known is None else root_known.fingerprint
         top.seq = self._staging.take()
         self.totals.count(st)
-        self._directories = HeadDirectories(self.catalog, root_inode)
         with ExitStack() as ending, DirStack(self.root_fd) as self._stack:
-            self._scouting = self._send_scout(root_inode)
-            if self._scouting is not None:
-                ending.callback(self._scouting.close)
+            self._prepare(root_inode, ending)
             self._frames = [top]
             self._enter(top)
             while self._frames:
                 self._go_on()
         self._staging.flush()
         return self.totals
+
+    def _prepare(self, root_inode: int | None, ending: ExitStack) -> None:
+        """Learn what helps to go through the whole tree."""
+        self._directories = HeadDirectories(self.catalog, root_inode)
+        self._scouting = self._send_scout(root_inode)
+        if self._scouting is not None:
+            ending.callback(self._scouting.close)
 
     def _send_scout(self, root_inode: int | None) -> Scouting | None:
         """Have somebody look from the other end, if nothing but stat fields decides what is unchanged."""
@@ -190,31 +194,7 @@ class Scanner(Walk):
                     continue
                 known = Known(*old)
                 old = next(rows, None)
-            kind = KINDS.get(st.st_mode & 0o170000, 0)
-            if (
-                known is not None
-                and known.kind == kind
-                and self._comparison.same_inode(known, st)
-                # A name that could not be examined may be one more of a file that others were.
-                and (known.state != UNREAD or kind == DIR or st.st_nlink == 1)
-            ):
-                if kind == DIR:
-                    below.append((name, 0, known, st))
-                    continue
-                if self._comparison.same(known, st):
-                    continue
-                seq = self._staging.take()
-                state = self._staging.leaf(frame, self._stack, name, st, seq, known.inode, known)
-                frame.dirty = True
-            else:
-                if known is not None:
-                    self._staging.lose(parent, known)
-                seq = self._staging.take()
-                frame.dirty = True
-                if kind == DIR:
-                    below.append((name, seq, known, st))
-                    continue
-                state = self._staging.leaf(frame, self._stack, name, st, seq, None, known)
+            state = self._look_at(frame, name, st, known, below)
             sound = sound and state == OK
         while old is not None:
             self._missed(frame, Known(*old))
@@ -229,6 +209,39 @@ class Scanner(Walk):
         frame.todo = iter(below)
         self._check_own(frame)
         self.progress.advance(entries=count)
+
+    def _look_at(
+        self,
+        frame: Frame,
+        name: bytes,
+        st: os.stat_result,
+        known: Known | None,
+        below: list[tuple[Any, ...]],
+    ) -> int:
+        """Stage a name if it is not what the head has, or put it into ``below`` if it is a directory; the
+        state of what is staged.
+        """
+        kind = KINDS.get(st.st_mode & 0o170000, 0)
+        seq, inode = 0, None
+        if (
+            known is not None
+            and known.kind == kind
+            and self._comparison.same_inode(known, st)
+            # A name that could not be examined may be one more of a file that others were.
+            and (known.state != UNREAD or kind == DIR or st.st_nlink == 1)
+        ):
+            inode = known.inode
+            if kind != DIR and self._comparison.same(known, st):
+                return OK
+        elif known is not None:
+            self._staging.lose(frame.key, known)
+        if inode is None or kind != DIR:
+            seq = self._staging.take()
+            frame.dirty = True
+        if kind == DIR:
+            below.append((name, seq, known, st))
+            return OK
+        return self._staging.leaf(frame, self._stack, name, st, seq, inode, known)
 
     def _missed(self, frame: Frame, known: Known) -> None:
         """A name of the head was not seen: it is gone, or it is there and cannot be examined."""

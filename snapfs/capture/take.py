@@ -1,62 +1,34 @@
-"""Taking a snapshot: capture the live directory under the root's lock and commit the outcome.
-
-Both `create` and the safety snapshot of a restore are this. Order of writes: packs durable, journal
-record durable, one transaction (``repository.changes``).
-"""
+"""Taking a snapshot of a directory. Both `create` and the safety snapshot of a restore are this."""
 
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from snapfs import faults
-from snapfs.capture.adopt import adopt_packs, give_back, remove_unfinished
+from snapfs.capture.append import AppendOptions, Head, append
 from snapfs.capture.capture import Captured, capture
+from snapfs.capture.listed import Listed
 from snapfs.capture.seen import ScanOptions
 from snapfs.capture.store import BlockStore
-from snapfs.capture.stored import broken_packs
-from snapfs.catalog import compiled as sql
-from snapfs.catalog import rows
-from snapfs.catalog.commit import commit, record_blocks
-from snapfs.catalog.rows import RootRow, SnapshotRow
-from snapfs.errors import NotFoundError, SnapfsError, StorageFullError, UsageError
-from snapfs.fs.machine import group_name, user_name
 from snapfs.fs.matching import MOST_LARGE, RuleMatcher
 from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
-from snapfs.model.names import default_snapshot_name
 from snapfs.model.snapshot import Root, Snapshot
-from snapfs.model.units import format_count
 from snapfs.progress import Problem, Progress
-from snapfs.repository.changes import change, dump_if_due, heal, known_tail
-from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.opened import Repository
-from snapfs.repository.replay import snapshot_to_json
-from snapfs.repository.reserve import make_reserve, require_room
-
-SECOND = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOptions:
-    """How to take a snapshot. ``name`` None: after the time; ``time_ns`` None: now."""
+class TakeOptions(AppendOptions):
+    """How to take it."""
 
-    name: str | None = None
-    message: str = ""
-    tags: tuple[str, ...] = ()
-    time_ns: int | None = None
-    skip_if_unchanged: bool = False
-    dry_run: bool = False
-    checksum: bool = False
     ignore_ctime: bool = False
     ignore_inode: bool = False
     spare: Callable[[bytes], bool] | None = None
     """says of a path that is left out for a marker or its size that it is wanted all the same"""
-    refuse: Callable[[Problem], None] | None = None
-    """is told of each problem before there is a snapshot; raises so that there will be none"""
+    listed: Listed | None = None
+    """what to look at, if the rest is to be taken as unchanged"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +47,8 @@ class Taken:
     """whether packs are damaged, and it was not looked whether the directory still has what they held"""
     unread_rules: int
     """ignore files whose rules do not count"""
+    whole: bool
+    """whether all of the directory was looked at"""
 
 
 def take(
@@ -90,107 +64,90 @@ def take(
 
     Raises UsageError (the name is taken), LockedError, StorageFullError, CatalogBehindError.
     """
-    try:
-        return _take(repository, root, root_fd, rules, options, progress)
-    except StorageFullError:
-        give_back(repository, root.id)
-        raise
+    taking = _Taking(repository, root, root_fd, rules, options, progress)
+    done = append(repository, root, options, taking.capture, taking.rules, progress=progress)
+    return Taken(
+        done.snapshot, done.captured, done.unchanged, done.first, done.metadata_bytes,
+        taking.matcher, done.sizes, done.damaged, len(taking.unread_rules), taking.listed is None,
+    )  # fmt: skip
 
 
-def _take(
-    repository: Repository,
-    root: Root,
-    root_fd: int,
-    rules: Rules,
-    options: TakeOptions,
-    progress: Progress,
-) -> Taken:
-    started_ns = repository.clock.now_ns()
-    wait_s = repository.lock_wait_s
-    with ExitStack() as stack:
-        stack.enter_context(
-            repository.locks.hold(root_lock(root.id), exclusive=True, wait_s=wait_s)
+class _Taking:
+    """A directory on its way into a snapshot."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        root: Root,
+        root_fd: int,
+        rules: Rules,
+        options: TakeOptions,
+        progress: Progress,
+    ) -> None:
+        self._repository = repository
+        self._root = root
+        self._root_fd = root_fd
+        self._options = options
+        self._progress = progress
+        self.unread_rules: set[Problem] = set()
+        self.matcher = RuleMatcher(rules, problem=self._rule_problem)
+        self.listed: Listed | None = None
+        self._before = Rules()
+
+    def _rule_problem(self, at: bytes, error: OSError) -> None:
+        problem = Problem(at, error.errno or 0, "ignore file cannot be read")
+        if problem not in self.unread_rules:
+            self.unread_rules.add(problem)
+            self._progress.problem(problem)
+
+    def capture(self, head: Head, store: BlockStore) -> Captured:
+        """Compare it with the head."""
+        self.listed = self._what_is_listed(head)
+        captured = capture(
+            self._repository.catalog,
+            head.row,
+            os.dup(self._root_fd),
+            self.matcher,
+            _scan_options(self._repository, self._root, self._options, self.matcher.rules),
+            store,
+            now_ns=self._repository.clock.now_ns(),
+            progress=self._progress,
+            listed=self.listed,
         )
-        stack.enter_context(repository.locks.hold(GC, exclusive=False, wait_s=wait_s))
-        faults.point("create.locked")
-        if not options.dry_run:
-            require_room(repository.fd, repository.handed, repository.name)
-        heal(repository)
-        if not options.dry_run:
-            remove_unfinished(repository, root.id)
-            adopt_packs(repository)
-        row = _row(repository, root)
-        chain = rows.snapshot_rows(repository.catalog, root.id)
-        name = _name(options, chain, started_ns)
-        unread_rules: list[Problem] = []
-
-        def rule_problem(at: bytes, error: OSError) -> None:
-            unread_rules.append(Problem(at, error.errno or 0, "ignore file cannot be read"))
-            progress.problem(unread_rules[-1])
-
-        matcher = RuleMatcher(rules, problem=rule_problem)
-        before = _size(repository)
-        store = block_store(repository, options)
-        if store.broken:
-            progress.note(
-                f"{format_count(len(store.broken), 'pack')} of the repository missing or cut off: run snapfs "
-                "verify; snapfs create --checksum stores again what the directory still has of them"
-            )
-        try:
-            captured = capture(
-                repository.catalog,
-                row,
-                os.dup(root_fd),
-                matcher,
-                scan_options(repository, root, options, rules),
-                store,
-                now_ns=repository.clock.now_ns(),
-                progress=progress,
-            )
-        except BaseException:
-            with suppress(SnapfsError):
-                remove_unfinished(repository, root.id)
-            raise
-        faults.point("create.walked")
-        if options.refuse is not None:
-            for _, path, number, what in repository.catalog.execute(sql.STAGE_PROBLEMS).fetchall():
-                options.refuse(Problem(path, number, what))
-        if matcher.forgot:
-            progress.note(
+        if self.matcher.forgot:
+            self._progress.note(
                 f"more than {MOST_LARGE:,} files are left out for their size: restore --delete will "
                 "not know the rest of them once they are smaller"
             )
-        if captured.totals.repository_seen:
-            progress.note(f"the repository {repository.name} lies inside and is left out")
-        faults.point("create.packs-durable")
-        unchanged = captured.unchanged and bool(chain)
-        made: Snapshot | None = None
-        if not options.dry_run and not (unchanged and options.skip_if_unchanged):
-            progress.phase("writing catalog")
-            made = _commit(repository, row, chain, captured, name, options, matcher, started_ns)
-            faults.point("create.committed")
-            dump_if_due(repository)
-            make_reserve(repository.fd, repository.handed)
-        elif captured.stored_bytes:
-            adopt_packs(
-                repository
-            )  # no snapshot, but damaged blocks of older ones were stored again
-        return Taken(
-            made, captured, unchanged, not chain, max(0, _size(repository) - before), matcher,
-            _sizes(chain[-1] if chain else None, captured),
-            bool(store.broken) and not options.checksum,
-            len(unread_rules),
-        )  # fmt: skip
+        return captured
+
+    def rules(self) -> str:
+        """What the snapshot keeps of its rules."""
+        met = self.matcher.as_met()
+        return (met if self.listed is None else self.listed.left(self._before, met)).to_text()
+
+    def _what_is_listed(self, head: Head) -> Listed | None:
+        """What is looked at alone; None if all must be, since what the head has is no answer for the rest."""
+        listed, newest = self._options.listed, head.newest
+        if listed is None or listed.everything:
+            return None
+        if newest is None:
+            self._progress.note(
+                f"{self._root.label} has no snapshot yet, so all of it is looked at, listed or not"
+            )
+            return None
+        self._before = Rules.from_text(newest.rules)
+        # The safety snapshot of a restore has what rules leave out.
+        if self._before.digest() != self.matcher.rules.digest() or self._before.spared:
+            self._progress.note(
+                f"{newest.name} was taken with other rules, so all of {self._root.label} is looked at, "
+                "listed or not"
+            )
+            return None
+        return listed
 
 
-def _row(repository: Repository, root: Root) -> RootRow:
-    row = rows.root(repository.catalog, root.id)
-    if row is None:
-        raise NotFoundError(f"root {root.label} is gone", subject=root.label)
-    return row
-
-
-def scan_options(
+def _scan_options(
     repository: Repository, root: Root, options: TakeOptions, rules: Rules
 ) -> ScanOptions:
     """How the walk compares, and what it never enters."""
@@ -207,148 +164,3 @@ def scan_options(
         spare=options.spare,
         foreign=own,
     )
-
-
-def block_store(repository: Repository, options: TakeOptions) -> BlockStore:
-    """Where the blocks of a run go, and which of those that are known it stores again."""
-    if options.dry_run:
-        return BlockStore(None)
-    return BlockStore(
-        repository.backend,
-        repository.fd,
-        repository.config.id,
-        repository.handed,
-        broken=broken_packs(repository.catalog, repository.backend),
-        reread=options.checksum,
-    )
-
-
-def _name(options: TakeOptions, chain: Sequence[SnapshotRow], now_ns: int) -> str:
-    taken = {row.name for row in chain}
-    if options.name is not None:
-        if options.name in taken:
-            raise UsageError(
-                f"there is a snapshot {options.name} already",
-                subject=options.name,
-                hint="choose another name",
-            )
-        return options.name
-    at_ns = now_ns if options.time_ns is None else options.time_ns
-    while (name := default_snapshot_name(at_ns)) in taken:
-        at_ns += 1_000_000
-    return name
-
-
-def _size(repository: Repository) -> int:
-    """Bytes of catalog and journal."""
-    pages = repository.catalog.value("PRAGMA page_count")
-    tail = known_tail(repository)
-    return int(pages) * 4096 + (0 if tail is None else tail.offset)
-
-
-def _commit(
-    repository: Repository,
-    root: RootRow,
-    chain: Sequence[SnapshotRow],
-    captured: Captured,
-    name: str,
-    options: TakeOptions,
-    matcher: RuleMatcher,
-    started_ns: int,
-) -> Snapshot:
-    head = chain[-1] if chain else None
-    created_ns = started_ns if options.time_ns is None else options.time_ns
-    tags = tuple(sorted(set(options.tags)))
-    with change(repository, command="create") as made:
-        catalog = repository.catalog
-        row = _snapshot_row(
-            repository, root, head, captured, name, created_ns, options.message,
-            matcher.as_met().to_text(),
-            catalog.take("snapshot"),
-        )  # fmt: skip
-        done = commit(
-            catalog, root.root.id, row, head.id if head else None, tags, wasted=captured.wasted
-        )
-        owners = _owners(repository, root.root.id, captured)
-        made.record(
-            "create",
-            {
-                "snapshot": snapshot_to_json(row),
-                "previous": head.id if head else None,
-                "tags": list(tags),
-                "owners": owners,
-                "inode_base": done.inode_base,
-                "unused": done.unused,
-            },
-            record_blocks(catalog, done),
-        )
-    found = repository.snapshot(row.id)
-    if found is None:
-        raise SnapfsError(f"snapshot {name} was deleted meanwhile")
-    return found
-
-
-def _sizes(head: SnapshotRow | None, captured: Captured) -> tuple[int, int, int, int]:
-    """Files, directories, other entries and bytes, of which those with several names count once."""
-    counts = captured.counts
-    files = (head.files if head else 0) + counts.files_in - counts.files_out
-    dirs = (head.dirs if head else 1) + counts.dirs_in - counts.dirs_out
-    entries = (head.files + head.dirs + head.others if head else 1) + counts.all_in - counts.all_out
-    size = (head.logical_bytes if head else 0) + counts.bytes_in - captured.old_bytes
-    return files, dirs, entries - files - dirs, size
-
-
-def _snapshot_row(
-    repository: Repository,
-    root: RootRow,
-    head: SnapshotRow | None,
-    captured: Captured,
-    name: str,
-    created_ns: int,
-    message: str,
-    rules: str,
-    id_: int,
-) -> SnapshotRow:
-    counts = captured.counts
-    files, dirs, others, logical_bytes = _sizes(head, captured)
-    unread = any(
-        what != "changed while read" for *_, what in repository.catalog.execute(sql.STAGE_PROBLEMS)
-    )
-    digest = captured.root_digest
-    return SnapshotRow(
-        id=id_,
-        uid=secrets.token_bytes(16),
-        root_id=root.root.id,
-        name=name,
-        created_ns=created_ns,
-        finished_ns=repository.clock.now_ns(),
-        utc_offset_s=repository.clock.utc_offset_s(created_ns),
-        message=message,
-        pinned=0,
-        complete=int(not unread),
-        rules=rules,
-        tree_digest=digest if digest is not None else (head.tree_digest if head else b""),
-        files=files,
-        dirs=dirs,
-        others=others,
-        logical_bytes=logical_bytes,
-        added=counts.added,
-        removed=counts.removed,
-        modified=counts.modified,
-        read_bytes=captured.read_bytes,
-        new_bytes=counts.bytes_in,
-        stored_bytes=captured.stored_bytes,
-    )
-
-
-def _owners(repository: Repository, root_id: int, captured: Captured) -> list[tuple[str, int, str]]:
-    """Names of owners that are new or have changed, kept for restores elsewhere."""
-    users, groups = rows.owners(repository.catalog, root_id)
-    found: list[tuple[str, int, str]] = []
-    for kind, number in captured.stage.owners():
-        name = user_name(number) if kind == "uid" else group_name(number)
-        known = (users if kind == "uid" else groups).get(number)
-        if name is not None and name != known:
-            found.append((kind, number, name))
-            repository.catalog.execute(sql.OWNER_PUT, (root_id, kind, number, name))
-    return found

@@ -35,6 +35,7 @@ ROWWISE = (
     "BLOCKS_PLACES",
     "HISTORY_INODES",
     "HISTORY_NAMES",
+    "SCAN_NAMED",
 )
 
 HEADER = '''"""SQL text for SQLite, compiled from `statements` by `compile`; do not edit."""

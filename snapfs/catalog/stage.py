@@ -54,6 +54,10 @@ class Stage:
         """``first``: the root has no state yet, so that no identity can be anybody else's."""
         self.catalog = catalog
         self.first = first
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all that was staged."""
         self._attrs = AttrNumbers(partial(self.reserve_attrs, 1))
         self._plain: dict[int, tuple[int, int, int]] = {}
         self._next_attr = 1
@@ -61,7 +65,7 @@ class Stage:
         self._unsure = False
         self._bereft = False
         self._has_links: bool | None = None
-        catalog.stage_tables()
+        self.catalog.stage_tables()
 
     # --- numbers -------------------------------------------------------------------------------
 
@@ -253,10 +257,8 @@ class Stage:
 
     # --- settling ------------------------------------------------------------------------------
 
-    def settle(
-        self, root_id: int, *, old_dev: int, new_dev: int, next_seq: int, read_all: bool
-    ) -> None:
-        """Give every observed name its inode and list what is gone.
+    def settle(self, root_id: int, *, old_dev: int, new_dev: int, read_all: bool) -> None:
+        """Give every observed name its inode; `list_gone` must follow.
 
         ``old_dev`` is the device number of the root in the head, ``new_dev`` the one of today. With
         ``read_all`` no file is spared the reading because its stat fields are equal.
@@ -299,6 +301,28 @@ class Stage:
                 sql.LOST_KEEP_UNREAD,
             ):
                 db.execute(statement)
+
+    def other_names(
+        self, root_id: int, *, old_dev: int, new_dev: int
+    ) -> Iterator[tuple[int, bytes]]:
+        """Where only listed paths were looked at, directory and name of others that files have which are
+        new under a listed one, or not what they were.
+        """
+        params = {"root": root_id, "old_dev": old_dev, "new_dev": new_dev}
+        return self.catalog.execute(sql.LISTED_OTHER_NAMES, params)
+
+    def doubt_links(self) -> None:
+        """Have files looked at again next time of which not every name was looked at."""
+        with self.catalog.scratch() as db:
+            if db.execute(sql.LISTED_UNSURE_LINKS).rowcount:
+                self._unsure = True
+
+    def list_gone(self, next_seq: int) -> None:
+        """List what is gone, once everything has its inode; ``next_seq`` is the next row's number."""
+        if self.first:
+            return
+        db = self.catalog
+        with db.scratch():
             for known, first in db.execute(sql.LINK_AHEAD).fetchall():
                 self._unsure = True
                 db.execute(sql.LINK_SPLIT, {"old": known, "new": -first})

@@ -6,13 +6,14 @@ import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.failure import tell
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument, flag, option, parse_pattern
+from snapfs.cli.frame.pathlist import listed_paths
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
@@ -91,6 +92,10 @@ class Arguments(Changing):
     ignore_inode: bool = flag(
         "--ignore-inode", about="another inode number alone is no reason to read a file"
     )
+    changed_from: str | None = option(
+        "--changed-from", metavar="FILE", completes="path",
+        about="look only at the paths that FILE lists (- is standard input); the rest is taken as unchanged",
+    )  # fmt: skip
     nested: bool = flag("--nested", about="register a directory inside or around another root")
     host: str | None = option(
         "--host",
@@ -104,6 +109,8 @@ class Arguments(Changing):
 def run(arguments: Arguments, invocation: Invocation) -> int:
     if arguments.explain and not arguments.dry_run:
         raise UsageError("--explain needs --dry-run", subject="--explain")
+    if arguments.changed_from is not None and len(arguments.roots) > 1:
+        raise UsageError("--changed-from lists paths of one root", subject="--changed-from")
     chosen = choose(invocation)
     made = not repository_at(chosen.path)
     if made:
@@ -183,8 +190,10 @@ def _create(
         ignore_inode=arguments.ignore_inode,
     )
     try:
-        with invocation.progress() as progress:
-            result = create(states.repository, subject, options, progress=progress)
+        with _changed(arguments, invocation) as changed, invocation.progress() as progress:
+            result = create(
+                states.repository, subject, replace(options, changed=changed), progress=progress
+            )
     except KeyboardInterrupt:
         invocation.say("interrupted; what is stored already serves the next run")
         raise
@@ -197,6 +206,14 @@ def _create(
         say_first_words(invocation, states.repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
     return Exit.DONE if complete and not result.damaged else Exit.PARTIAL
+
+
+def _changed(
+    arguments: Arguments, invocation: Invocation
+) -> contextlib.AbstractContextManager[Iterator[bytes] | None]:
+    if arguments.changed_from is None:
+        return contextlib.nullcontext()
+    return listed_paths(invocation, "--changed-from", arguments.changed_from)
 
 
 COMMAND = Command(
@@ -223,12 +240,22 @@ Another filesystem, for `-x`, is what has another device number than the root: o
 subvolumes, whose mount points are kept as empty directories. A bind mount of the root's own filesystem has
 the same number and is descended into; `--exclude` leaves it out.
 
+With `--changed-from FILE` only the paths that FILE lists are looked at, and all else is taken as the newest
+snapshot has it: what that costs follows the list and not the directory. Paths are absolute or from the root,
+wherever you stand, as git, watchman and fanotify tools print them; each is ended by a NUL if there is any NUL in
+FILE, else by a newline. A listed directory stands for all below it, one name of a file for all its names, a
+.snapfsignore file for its directory; a listed path that is gone is removed, a rename is one if both names are
+listed. A symlink on the way is never followed, and a path out of the root is an error. Rules hold as always. Where
+there is no snapshot yet, or it was taken with other rules, everything is looked at. The next `create` without a
+list finds what no list named.
+
 What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
     examples=(
         Example("snapfs create ~/photos", "the first snapshot of a directory, later one more"),
         Example("snapfs create -m 'before the upgrade'", "of the root I stand in, with a note"),
         Example("snapfs create --exclude '*.o' --exclude /build/ ~/src", "without some files"),
         Example("snapfs create --skip-if-unchanged ~/src", "only if something changed"),
+        Example("snapfs create --changed-from changed.txt ~/src", "look only at what is listed"),
     ),
     schemas=("create/1",),
 )

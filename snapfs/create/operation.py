@@ -6,11 +6,14 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 
+from snapfs.capture.listed import Listed
 from snapfs.capture.take import Taken, TakeOptions, take
+from snapfs.catalog.spill import Spill
 from snapfs.create.explain import explain
+from snapfs.create.listing import Placing
 from snapfs.create.options import CreateOptions, CreateResult
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.handles import lies_in
@@ -45,6 +48,11 @@ def create(
         stack.callback(os.close, root_fd)
         _refuse_repository(repository, root_fd, path)
         explained = explain(root_fd, rules, options.explain)
+        listed: Listed | None = None
+        if options.changed is not None:
+            listed = Listed(stack.enter_context(closing(Spill())), rules)
+            for place in map(Placing(path, root_fd, root.label), options.changed):
+                listed.add(place)
         if options.dry_run and isinstance(root, NewRoot):
             root = plan_root(repository, root)
         if options.dry_run and isinstance(root, NewRoot):
@@ -56,7 +64,12 @@ def create(
         if not options.dry_run:
             note.begin()
         taken = take(
-            repository, registered, root_fd, rules, _take_options(options), progress=progress
+            repository,
+            registered,
+            root_fd,
+            rules,
+            _take_options(options, listed),
+            progress=progress,
         )
         if not options.dry_run and (freed := free_pending(repository)):
             progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
@@ -132,7 +145,7 @@ def rules_of(options: CreateOptions) -> Rules:
     )
 
 
-def _take_options(options: CreateOptions) -> TakeOptions:
+def _take_options(options: CreateOptions, listed: Listed | None) -> TakeOptions:
     return TakeOptions(
         name=options.name,
         message=options.message,
@@ -143,6 +156,7 @@ def _take_options(options: CreateOptions) -> TakeOptions:
         checksum=options.checksum,
         ignore_ctime=options.ignore_ctime,
         ignore_inode=options.ignore_inode,
+        listed=listed,
     )
 
 
@@ -165,8 +179,10 @@ def _result(root: Root, taken: Taken) -> CreateResult:
         stored_bytes=taken.captured.stored_bytes,
         metadata_bytes=taken.metadata_bytes,
         unused_rules=tuple(
-            f"{line.source}: {os.fsdecode(line.text)}" for line in taken.matcher.unused()
+            f"{line.source}: {os.fsdecode(line.text)}"
+            for line in (taken.matcher.unused() if taken.whole else ())
         ),
+        whole=taken.whole,
         damaged=taken.damaged,
         explained=(),
         problems=taken.captured.stage.problems + taken.unread_rules,

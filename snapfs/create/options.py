@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from snapfs.model.snapshot import Root, Snapshot
@@ -27,6 +28,8 @@ class CreateOptions:
     checksum: bool = False
     ignore_ctime: bool = False
     ignore_inode: bool = False
+    changed: Iterable[bytes] | None = None
+    """paths, absolute or from the root, to look at alone; the rest is taken as unchanged"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,9 @@ class CreateResult:
     metadata_bytes: int
     """growth of catalog and journal"""
     unused_rules: tuple[str, ...]
-    """patterns that matched nothing"""
+    """patterns that matched nothing; none are named where not all was looked at"""
+    whole: bool
+    """whether all was looked at, and not only what was listed"""
     damaged: bool
     """whether packs of the repository are missing or cut off, and the directory was not read whole"""
     explained: tuple[Explained, ...]

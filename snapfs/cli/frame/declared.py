@@ -36,6 +36,7 @@ DECLARED = {
         Param(field="checksum", names=("--checksum",), metavar=""),
         Param(field="ignore_ctime", names=("--ignore-ctime",), metavar=""),
         Param(field="ignore_inode", names=("--ignore-inode",), metavar=""),
+        Param(field="changed_from", names=("--changed-from",), metavar="FILE", completes="path"),
         Param(field="nested", names=("--nested",), metavar=""),
         Param(field="host", names=("--host",), metavar="HOST"),
         *CHANGING,

@@ -31,7 +31,7 @@ def run(argv: Sequence[str] | None) -> int:
     os.umask(os.umask(0o077) & ~0o700)
     closed = fill_closed_descriptors()
     words = words_as_text(list(sys.argv[1:] if argv is None else argv))
-    streams = Streams(Output(closed=1 in closed), Messages())
+    streams = Streams(Output(closed=1 in closed), Messages(), 0 in closed)
     try:
         code = _run(words, streams)
         streams.out.flush()

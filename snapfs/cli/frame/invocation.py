@@ -15,7 +15,7 @@ from snapfs.cli.frame.streams import Messages, Output, Streams
 from snapfs.cli.render.json import json_line
 from snapfs.cli.render.progress import JsonProgress, LineProgress, Note, progress_for
 from snapfs.clock import Clock
-from snapfs.errors import RefusedError
+from snapfs.errors import RefusedError, UsageError
 from snapfs.model.quote import printable
 
 
@@ -96,6 +96,16 @@ class Invocation:
             yield reporter
         finally:
             reporter.finish()
+
+    def require_input(self, subject: str) -> None:
+        """Raises UsageError where standard input is nothing that could be read to its end."""
+        closed = self.streams.input_closed
+        if closed or os.isatty(0):
+            raise UsageError(
+                f"{subject}: standard input is {'closed' if closed else 'a terminal'}",
+                subject=subject,
+                hint="pipe something into it, or give it a file",
+            )
 
     def must_ask(self, *, yes: bool, dry_run: bool) -> bool:
         """Whether a question comes first. Raises RefusedError if nobody can answer it here.

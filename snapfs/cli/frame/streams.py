@@ -119,6 +119,8 @@ class Streams(NamedTuple):
 
     out: Output
     messages: Messages
+    input_closed: bool = False
+    """there is no standard input; what stands in for it is empty"""
 
 
 def terminal_columns() -> int:

@@ -51,6 +51,8 @@ def summary(result: CreateResult, *, dry_run: bool, skip_if_unchanged: bool) -> 
         "first snapshot" if result.first else changes,
         f"read {format_size(result.read_bytes)}, {stored}, {format_duration(result.duration_ns)}",
     ]
+    if not result.whole:
+        parts.append("looked only at what is listed")
     if result.problems:
         incomplete = result.snapshot is not None and not result.snapshot.complete
         so = ", so it is incomplete" if incomplete else ""
