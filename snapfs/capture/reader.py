@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from snapfs.blocks.chunker import MAX_BLOCK, WHOLE_MAX, Chunker, is_zero
+from snapfs.blocks.chunker import WHOLE_MAX, is_zero
 from snapfs.blocks.digest import DigestedExtent, block_digest, canonical_extents, content_digest
 from snapfs.blocks.pack import PackInfo
+from snapfs.capture.cutter import BLOCK, Cutter
 from snapfs.capture.held import Held, KnownBlocks, Sink
 from snapfs.fs.handles import NO_DIRECTORY, open_below, open_file
 from snapfs.fs.holes import Range, has_holes, sparse_ranges
@@ -26,9 +27,8 @@ from snapfs.model.extents import ExtentKind, pack_digest_extents
 from snapfs.model.path import join
 from snapfs.model.toread import ToRead
 
-BLOCK, ZERO, HOLE = int(ExtentKind.BLOCK), int(ExtentKind.ZERO), int(ExtentKind.HOLE)
+HOLE = int(ExtentKind.HOLE)
 SECOND = 1_000_000_000
-WINDOW_BYTES = 4 * 1024 * 1024
 TRIES = 3
 SMALLEST_BLOCK = 1024
 """Of filesystems: a file within one has no hole beside its data."""
@@ -108,9 +108,7 @@ class FileReader:
         self._told = 0
         self._root_fd = root_fd
         self._sink = sink
-        self._known = known
-        self._chunker = Chunker()
-        self._window = bytearray(0)
+        self._cutter = Cutter(sink, known, self._tell_more)
         self.held = Held(sink, known)
 
     def read(self, batch: Sequence[ToRead]) -> BatchRead:
@@ -344,46 +342,19 @@ class FileReader:
 
     def _data(self, fd: int, offset: int, length: int, extents: list[DigestedExtent]) -> int:
         """Cut and store ``length`` bytes from ``offset``; how many there were."""
-        if not self._window:
-            self._window = bytearray(WINDOW_BYTES + MAX_BLOCK)
-        view = memoryview(self._window)
         at = offset
-        end = offset + length
-        kept = 0
-        while True:
-            want = min(len(view) - kept, end - at)
-            got = os.preadv(fd, [view[kept : kept + want]], at) if want else 0
-            at += got
-            last = at >= end or got == 0
-            filled = kept + got
-            if filled == 0:
-                return at - offset
-            self._told += got
-            self._tell(got)
-            used = self._blocks(view[:filled], last, extents)
-            kept = filled - used
-            if last:
-                return at - offset
-            view[:kept] = bytes(view[used:filled])
 
-    def _blocks(self, window: memoryview, last: bool, extents: list[DigestedExtent]) -> int:
-        """Store the blocks of a window; how many bytes of it they took."""
-        at = 0
-        cut: list[tuple[bytes, memoryview]] = []
-        for length in self._chunker.cut(window, last=last):
-            piece = window[at : at + length]
-            at += length
-            if is_zero(piece):
-                extents.append((ZERO, length, b""))
-                continue
-            digest = block_digest(piece)
-            extents.append((BLOCK, length, digest))
-            cut.append((digest, piece))
-        stored = self._known([digest for digest, _ in cut]) if self._known and cut else ()
-        for digest, piece in cut:
-            if digest not in stored:
-                self._sink.add(digest, piece, large=True)
-        return at
+        def fill(view: memoryview) -> int:
+            nonlocal at
+            got = os.preadv(fd, [view], at)
+            at += got
+            return got
+
+        return self._cutter.cut(fill, extents, length)
+
+    def _tell_more(self, amount: int) -> None:
+        self._told += amount
+        self._tell(amount)
 
 
 def _read(fd: int, size: int) -> bytes:

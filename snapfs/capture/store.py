@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from snapfs.blocks.pack import PackInfo
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.claims import make_table
 from snapfs.capture.held import NullSink, Sink, likeness
+from snapfs.capture.packrows import PackRows
 from snapfs.capture.reader import (
     MOVED,
     BatchRead,
@@ -126,10 +126,12 @@ class Intake:
         self.read_bytes = 0
         self.wasted = False
         """whether something was stored that nothing may come to use"""
-        self._pack_number = 0
-        self._segment_number = 0
-        self._block_number = 0
-        self.stored_bytes = 0
+        self._packs = PackRows(stage)
+
+    @property
+    def stored_bytes(self) -> int:
+        """By how much the packs have grown."""
+        return self._packs.stored_bytes
 
     # --- driving -------------------------------------------------------------------------------
 
@@ -155,7 +157,7 @@ class Intake:
         while self._stage.heirs():
             self._read_staged()
         if self._own_reader is not None:
-            self._add_packs(self._own_reader.flush())
+            self._packs.put(self._own_reader.flush())
         self._tell_all(None)
 
     def _tell_all(self, message: object) -> None:
@@ -265,10 +267,10 @@ class Intake:
         elif isinstance(answer, Surveyed):
             assert self._survey is not None
             self._survey.take(answer)
-            self._add_packs(answer.packs)
+            self._packs.put(answer.packs)
             self.read_bytes += answer.read_bytes
         elif isinstance(answer, list):
-            self._add_packs(answer)
+            self._packs.put(answer)
 
     def abort(self) -> None:
         """End the workers at once; what they stored in finished packs stays for the next run."""
@@ -291,7 +293,7 @@ class Intake:
         if answer.plain:
             self._stage.put_digests(answer.plain)
         self._take_special(batch.files, answer.special)
-        self._add_packs(answer.packs)
+        self._packs.put(answer.packs)
         self.read_bytes += answer.read_bytes
         self._progress.advance(read_bytes=answer.read_bytes - answer.told_bytes)
 
@@ -369,27 +371,6 @@ class Intake:
 
     def _problem(self, path: bytes, number: int, what: str) -> None:
         put_problem(self._stage, self._progress, path, number, what)
-
-    def _add_packs(self, packs: Sequence[PackInfo]) -> None:
-        for pack in packs:
-            self.stored_bytes += pack.size
-            self._pack_number += 1
-            self._segment_number, self._block_number = self._stage.put_pack(
-                pack.name,
-                pack.size,
-                _segments(pack),
-                self._pack_number,
-                self._segment_number,
-                self._block_number,
-            )
-
-
-def _segments(
-    pack: PackInfo,
-) -> Iterator[tuple[int, int, int, int, Iterator[tuple[bytes, int, int]]]]:
-    for index in pack.segments:
-        place = index.place
-        yield place.offset, place.stored, place.raw, place.checksum, index.blocks()
 
 
 def _order(item: ToRead) -> tuple[tuple[bytes, bytes], bytes]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from snapfs.capture.append import AppendOptions, Head, append
+from snapfs.capture.append import Appended, AppendOptions, Head, append
 from snapfs.capture.capture import Captured, capture
 from snapfs.capture.listed import Listed
 from snapfs.capture.seen import ScanOptions
@@ -14,7 +14,7 @@ from snapfs.capture.store import BlockStore
 from snapfs.fs.matching import MOST_LARGE, RuleMatcher
 from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
-from snapfs.model.snapshot import Root, Snapshot
+from snapfs.model.snapshot import Root
 from snapfs.progress import Problem, Progress
 from snapfs.repository.opened import Repository
 
@@ -32,19 +32,10 @@ class TakeOptions(AppendOptions):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What came of it. Sizes in bytes."""
+class Taken(Appended):
+    """What came of it, and of the rules."""
 
-    snapshot: Snapshot | None
-    captured: Captured
-    unchanged: bool
-    first: bool
-    metadata_bytes: int
     matcher: RuleMatcher
-    sizes: tuple[int, int, int, int]
-    """files, directories, other entries and bytes of the state, made a snapshot or not"""
-    damaged: bool
-    """whether packs are damaged, and it was not looked whether the directory still has what they held"""
     unread_rules: int
     """ignore files whose rules do not count"""
     whole: bool
@@ -66,10 +57,13 @@ def take(
     """
     taking = _Taking(repository, root, root_fd, rules, options, progress)
     done = append(repository, root, options, taking.capture, taking.rules, progress=progress)
+    values = {field.name: getattr(done, field.name) for field in fields(done)}
     return Taken(
-        done.snapshot, done.captured, done.unchanged, done.first, done.metadata_bytes,
-        taking.matcher, done.sizes, done.damaged, len(taking.unread_rules), taking.listed is None,
-    )  # fmt: skip
+        **values,
+        matcher=taking.matcher,
+        unread_rules=len(taking.unread_rules),
+        whole=taking.listed is None,
+    )
 
 
 class _Taking:

@@ -154,6 +154,7 @@ COMMIT_PROBLEM = 'INSERT INTO problem (snapshot_id, seq, path, errno, what) SELE
 COMMIT_SEGMENT = 'INSERT INTO segment (id, pack_id, "offset", stored, raw, checksum) SELECT stage_segment.final, stage_pack.final AS final_1, stage_segment."offset", stage_segment.stored, stage_segment.raw, stage_segment.checksum FROM stage_segment JOIN stage_pack ON stage_pack.id = stage_segment.pack WHERE stage_segment.final IS NOT NULL'
 COMMIT_SEGMENT_IDS = 'UPDATE stage_segment SET final=CASE WHEN (EXISTS (SELECT 1 FROM stage_pack WHERE stage_pack.id = stage_segment.pack AND stage_pack.final IS NOT NULL)) THEN :base + stage_segment.id END'
 COMMIT_XATTR = "INSERT INTO xattr (id, value) SELECT :base + min(stage_attr.id) AS anon_1, stage_attr.xattr FROM stage_attr WHERE stage_attr.xattr != x'' GROUP BY stage_attr.xattr ON CONFLICT DO NOTHING"
+CONTENT_BY_DIGEST = 'SELECT coalesce((SELECT block.id FROM block WHERE block.digest = :digest), (SELECT content.id FROM content WHERE content.digest = :digest)) AS coalesce_1'
 CONTENT_GET = 'SELECT content.digest, content.size, content.extents FROM content WHERE content.id = :content'
 CONTENT_PLACES = 'SELECT block.id, block.digest, block.length, block."offset", segment."offset" AS segment_offset, segment.stored, pack.name AS pack FROM content_block JOIN (block JOIN segment ON segment.id = block.segment_id JOIN pack ON pack.id = segment.pack_id) ON block.id = content_block.block_id WHERE content_block.content_id = :content ORDER BY content_block.seq'
 COUNTERS = 'SELECT counter.name, counter.next FROM counter'

@@ -304,6 +304,13 @@ ALL: dict[str, Any] = {
     "CHANGED_NAMES": select(dirent_diff.c.parent_id, dirent_diff.c.name)
     .where(chain_range(dirent_diff.c.snapshot_id))
     .distinct(),
+    # The id of bytes: of the one block that they are, or of a content of several extents.
+    "CONTENT_BY_DIGEST": select(
+        func.coalesce(
+            select(block.c.id).where(block.c.digest == p("digest")).scalar_subquery(),
+            select(content.c.id).where(content.c.digest == p("digest")).scalar_subquery(),
+        )
+    ),
     "BLOCK_BY_DIGEST": select(block.c.id).where(block.c.digest == p("digest")),
     "BLOCK_PLACE": select(*place_columns).select_from(placed).where(block.c.id == p("block")),
     "BLOCKS_PLACES": select(block.c.id, *place_columns)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.failure import tell
+from snapfs.cli.frame.inflow import Inflow, inflow
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
-from snapfs.cli.frame.params import argument, flag, option, parse_pattern
+from snapfs.cli.frame.params import argument, flag, option, params_of, parse_pattern
 from snapfs.cli.frame.pathlist import listed_paths
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
-from snapfs.cli.frame.where import choose, open_to_write, refuse_planting
+from snapfs.cli.frame.where import choose, open_or_make, refuse_planting
 from snapfs.cli.render.created import print_created, say_first_words
-from snapfs.create import CreateOptions, create
+from snapfs.create import CreateOptions, CreateResult, create, create_stream
 from snapfs.errors import Exit, SnapfsError, UsageError
 from snapfs.model.moment import Moment, parse_moment
 from snapfs.model.names import check_name, parse_text
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.model.units import parse_size
-from snapfs.repository.make import make_repository
+from snapfs.progress import Progress
 from snapfs.repository.opened import Repository, repository_at
 
 
@@ -96,6 +95,18 @@ class Arguments(Changing):
         "--changed-from", metavar="FILE", completes="path",
         about="look only at the paths that FILE lists (- is standard input); the rest is taken as unchanged",
     )  # fmt: skip
+    stdin: str | None = option(
+        "--stdin", metavar="NAME",
+        about="take what comes on standard input, as a file NAME, instead of a directory",
+    )  # fmt: skip
+    from_command: str | None = option(
+        "--from-command", metavar="COMMAND",
+        about="take what COMMAND, a line for /bin/sh, writes; no snapshot if it fails",
+    )  # fmt: skip
+    label: str | None = option(
+        "--label", metavar="LABEL", parse=check_name, completes="root",
+        about="label of that stream: later ones of the same label follow it",
+    )  # fmt: skip
     nested: bool = flag("--nested", about="register a directory inside or around another root")
     host: str | None = option(
         "--host",
@@ -107,19 +118,23 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
+    params = params_of(Arguments)
+    values = {param.field: getattr(arguments, param.field) for param in params}
+    stream = inflow(values, params, invocation.origins)
+    made = not repository_at(choose(invocation).path)
+    if stream is not None:
+        return _of_stream(arguments, invocation, stream, made=made)
     if arguments.explain and not arguments.dry_run:
         raise UsageError("--explain needs --dry-run", subject="--explain")
     if arguments.changed_from is not None and len(arguments.roots) > 1:
         raise UsageError("--changed-from lists paths of one root", subject="--changed-from")
-    chosen = choose(invocation)
-    made = not repository_at(chosen.path)
     if made:
-        refuse_planting(chosen)
         # Before anything is made: a mistyped directory must not leave a repository behind.
+        refuse_planting(choose(invocation))
         for word in arguments.roots or (None,):
             new_root(invocation, word, host=arguments.host, nested=arguments.nested)
     code: int = Exit.DONE
-    with _repository(arguments, invocation, chosen.path, made=made) as repository:
+    with open_or_make(invocation, dry_run=arguments.dry_run) as repository:
         states = States(invocation, repository)
         named: set[bytes | None] = set()
         for word in arguments.roots or (None,):
@@ -133,7 +148,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
                 if isinstance(subject, Root):
                     invocation.detail(f"root: {subject.label}")
                 first = made and len(named) == 1
-                code = max(code, _create(arguments, invocation, states, subject, first=first))
+                code = max(code, _of_directory(arguments, invocation, states, subject, first=first))
             except SnapfsError as error:
                 if len(arguments.roots) < 2:
                     raise
@@ -142,28 +157,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     return code
 
 
-@contextlib.contextmanager
-def _repository(
-    arguments: Arguments, invocation: Invocation, path: bytes, *, made: bool
-) -> Iterator[Repository]:
-    """The repository, made if there is none; for a dry run one that is thrown away."""
-    if not made:
-        with open_to_write(invocation) as repository:
-            yield repository
-    elif not arguments.dry_run:
-        with make_repository(
-            path, lock_wait_s=invocation.lock_wait_s, command_line=invocation.words
-        ) as repository:
-            yield repository
-    else:
-        with (
-            tempfile.TemporaryDirectory(prefix="snapfs-dry-run-") as folder,
-            make_repository(os.path.join(os.fsencode(folder), b"repository")) as repository,
-        ):
-            yield repository
-
-
-def _create(
+def _of_directory(
     arguments: Arguments,
     invocation: Invocation,
     states: States,
@@ -171,29 +165,64 @@ def _create(
     *,
     first: bool,
 ) -> int:
-    options = CreateOptions(
-        name=arguments.name,
-        message=arguments.message,
-        tags=tuple(sorted(set(arguments.tags))),
-        time_ns=arguments.time and arguments.time.first_ns(invocation.clock.utc_offset_s),
+    options = replace(
+        _options(arguments, invocation),
         exclude=tuple(map(encode, arguments.exclude)),
         exclude_from=tuple(map(invocation.environment.expand_home, arguments.exclude_from)),
         exclude_caches=arguments.exclude_caches,
         exclude_if_present=tuple(map(encode, arguments.exclude_if_present)),
         one_file_system=arguments.one_file_system,
         exclude_larger_than=arguments.exclude_larger_than,
-        skip_if_unchanged=arguments.skip_if_unchanged,
-        dry_run=arguments.dry_run,
         explain=tuple(path_below(states, subject, word) for word in arguments.explain),
         checksum=arguments.checksum,
         ignore_ctime=arguments.ignore_ctime,
         ignore_inode=arguments.ignore_inode,
     )
-    try:
-        with _changed(arguments, invocation) as changed, invocation.progress() as progress:
-            result = create(
+
+    def take(progress: Progress) -> CreateResult:
+        with _changed(arguments, invocation) as changed:
+            return create(
                 states.repository, subject, replace(options, changed=changed), progress=progress
             )
+
+    return _take(arguments, invocation, states.repository, take, first=first)
+
+
+def _of_stream(arguments: Arguments, invocation: Invocation, stream: Inflow, *, made: bool) -> int:
+    source = stream.source(invocation)
+    options = _options(arguments, invocation)
+    with open_or_make(invocation, dry_run=arguments.dry_run) as repository:
+        root = stream.root(repository.roots(), arguments.host)
+
+        def take(progress: Progress) -> CreateResult:
+            return create_stream(repository, root, stream.name, source, options, progress=progress)
+
+        return _take(arguments, invocation, repository, take, first=made)
+
+
+def _options(arguments: Arguments, invocation: Invocation) -> CreateOptions:
+    return CreateOptions(
+        name=arguments.name,
+        message=arguments.message,
+        tags=tuple(sorted(set(arguments.tags))),
+        time_ns=arguments.time and arguments.time.first_ns(invocation.clock.utc_offset_s),
+        skip_if_unchanged=arguments.skip_if_unchanged,
+        dry_run=arguments.dry_run,
+    )
+
+
+def _take(
+    arguments: Arguments,
+    invocation: Invocation,
+    repository: Repository,
+    take: Callable[[Progress], CreateResult],
+    *,
+    first: bool,
+) -> int:
+    """Take it and tell what came of it; the exit code."""
+    try:
+        with invocation.progress() as progress:
+            result = take(progress)
     except KeyboardInterrupt:
         invocation.say("interrupted; what is stored already serves the next run")
         raise
@@ -203,7 +232,7 @@ def _create(
     if result.damaged and invocation.common.quiet:  # else it was told while it ran
         invocation.warn("packs of the repository are missing or cut off: run snapfs verify")
     if first and result.snapshot is not None:
-        say_first_words(invocation, states.repository.path, result)
+        say_first_words(invocation, repository.path, result)
     complete = result.problems == 0 and (result.snapshot is None or result.snapshot.complete)
     return Exit.DONE if complete and not result.damaged else Exit.PARTIAL
 
@@ -219,7 +248,11 @@ def _changed(
 COMMAND = Command(
     arguments=Arguments,
     run=run,
-    synopsis=("create [ROOT...] [OPTION...]",),
+    synopsis=(
+        "create [ROOT...] [OPTION...]",
+        "create --stdin NAME --label LABEL [OPTION...]",
+        "create --from-command COMMAND --label LABEL [OPTION...]",
+    ),
     description="""\
 Takes a snapshot of each ROOT and prints its reference, as `photos@s20260601-120000.000`. The first
 use makes the repository and registers the directory as a root under its base name, as far as labels
@@ -249,6 +282,15 @@ listed. A symlink on the way is never followed, and a path out of the root is an
 there is no snapshot yet, or it was taken with other rules, everything is looked at. The next `create` without a
 list finds what no list named.
 
+`--stdin NAME --label LABEL` takes what comes on standard input instead of a directory. LABEL names a root that
+has none; each of its snapshots holds the one file NAME, of mode 0600 and yours. It is cut into blocks as
+any large file, so that of a dump only what is new is stored. Its time is that of the snapshot in which its
+bytes were last new: the same bytes again are no change. Standard input ends alike whether its writer was done or
+failed; `--from-command COMMAND` knows: COMMAND is run by /bin/sh, its standard output is taken (as NAME, else as
+LABEL), and if it fails there is no snapshot, and the exit code is 1. With `--dry-run` it runs as well. `ls`, `cat`,
+`diff`, `restore --to` and all else work on such snapshots; what needs a directory as it is now (`.`, `--in-place`)
+has none.
+
 What cannot be read is named, the snapshot is marked incomplete, and the exit code is 3.""",
     examples=(
         Example("snapfs create ~/photos", "the first snapshot of a directory, later one more"),
@@ -256,6 +298,10 @@ What cannot be read is named, the snapshot is marked incomplete, and the exit co
         Example("snapfs create --exclude '*.o' --exclude /build/ ~/src", "without some files"),
         Example("snapfs create --skip-if-unchanged ~/src", "only if something changed"),
         Example("snapfs create --changed-from changed.txt ~/src", "look only at what is listed"),
+        Example(
+            "snapfs create --from-command 'pg_dump app' --label app --stdin app.sql",
+            "a dump of a database, if it succeeds",
+        ),
     ),
     schemas=("create/1",),
 )

@@ -42,7 +42,7 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
     snapshot, root, clock = result.snapshot, result.root, invocation.clock
     pairs = [
         ("snapshot", f"{reference(root, snapshot)}  (number {snapshot.id})"),
-        ("directory", quote(root.path) if root.path is not None else ""),
+        ("directory", quote(root.path) if root.path is not None else "none, it is a stream"),
         ("host", printable(root.host)),
         ("time", local_time(snapshot.created_ns, clock)),
         ("finished", local_time(snapshot.finished_ns, clock)),

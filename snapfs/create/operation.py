@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from snapfs.capture.listed import Listed
-from snapfs.capture.take import Taken, TakeOptions, take
+from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog.spill import Spill
 from snapfs.create.explain import explain
 from snapfs.create.listing import Placing
 from snapfs.create.options import CreateOptions, CreateResult
+from snapfs.create.outcome import end_note, result_of, thrown_away
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.handles import lies_in
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
@@ -22,7 +21,6 @@ from snapfs.model.snapshot import NewRoot, Root
 from snapfs.model.units import format_size
 from snapfs.progress import Progress
 from snapfs.reclaim.pending import free_pending
-from snapfs.repository.make import make_repository
 from snapfs.repository.opened import Repository
 from snapfs.repository.roots import add_root, plan_root
 from snapfs.repository.runs import recorded
@@ -58,7 +56,7 @@ def create(
         if options.dry_run and isinstance(root, NewRoot):
             # A dry run registers nothing either.
             rules = replace(rules, patterns=(*rules.patterns, *_own(repository, root)))
-            repository = stack.enter_context(_thrown_away())
+            repository = stack.enter_context(thrown_away())
         registered = add_root(repository, root) if isinstance(root, NewRoot) else root
         note.root_ids = (registered.id,)
         if not options.dry_run:
@@ -73,27 +71,21 @@ def create(
         )
         if not options.dry_run and (freed := free_pending(repository)):
             progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
-        result = replace(_result(registered, taken), explained=explained)
-        note.exit = 3 if result.problems or result.damaged else 0
-        name = result.snapshot.name if result.snapshot else "no snapshot"
-        note.summary = (
-            f"{name}: {result.new} new, {result.changed} changed, {result.removed} removed"
+        unused = taken.matcher.unused() if taken.whole else ()
+        result = replace(
+            result_of(registered, taken),
+            unused_rules=tuple(f"{line.source}: {os.fsdecode(line.text)}" for line in unused),
+            whole=taken.whole,
+            explained=explained,
+            problems=taken.captured.stage.problems + taken.unread_rules,
         )
+        end_note(note, result)
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
-
-
-@contextmanager
-def _thrown_away() -> Iterator[Repository]:
-    with (
-        tempfile.TemporaryDirectory(prefix="snapfs-dry-run-") as folder,
-        make_repository(os.path.join(os.fsencode(folder), b"repository")) as repository,
-    ):
-        yield repository
 
 
 def _own(repository: Repository, root: NewRoot) -> tuple[RuleLine, ...]:
     """The pattern that leaves out the repository where it lies in the directory."""
-    below = os.path.realpath(root.path) + b"/"
+    below = os.path.realpath(root.path or b"") + b"/"
     place = os.path.realpath(repository.path)
     if not place.startswith(below):
         return ()
@@ -157,34 +149,4 @@ def _take_options(options: CreateOptions, listed: Listed | None) -> TakeOptions:
         ignore_ctime=options.ignore_ctime,
         ignore_inode=options.ignore_inode,
         listed=listed,
-    )
-
-
-def _result(root: Root, taken: Taken) -> CreateResult:
-    counts = taken.captured.counts
-    files, dirs, others, size = taken.sizes
-    return CreateResult(
-        root=root,
-        snapshot=taken.snapshot,
-        unchanged=taken.unchanged,
-        first=taken.first,
-        files=files,
-        dirs=dirs,
-        others=others,
-        total_bytes=size,
-        new=counts.added,
-        changed=counts.modified,
-        removed=counts.removed,
-        read_bytes=taken.captured.read_bytes,
-        stored_bytes=taken.captured.stored_bytes,
-        metadata_bytes=taken.metadata_bytes,
-        unused_rules=tuple(
-            f"{line.source}: {os.fsdecode(line.text)}"
-            for line in (taken.matcher.unused() if taken.whole else ())
-        ),
-        whole=taken.whole,
-        damaged=taken.damaged,
-        explained=(),
-        problems=taken.captured.stage.problems + taken.unread_rules,
-        duration_ns=0,
     )

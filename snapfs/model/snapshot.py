@@ -23,13 +23,13 @@ class Root:
 
 @dataclass(frozen=True, slots=True)
 class NewRoot:
-    """A directory that ``create`` is to register first.
+    """A directory, or a stream, that ``create`` is to register first.
 
-    ``path`` is absolute and resolved. ``nested`` allows it inside or around another root.
-    ``label`` None takes the base name, made unique.
+    ``path`` is absolute and resolved, None for a stream. ``nested`` allows it inside or around another root.
+    ``label`` None takes the base name, made unique; a stream has one.
     """
 
-    path: bytes
+    path: bytes | None
     host: str
     nested: bool = False
     label: str | None = None

@@ -163,6 +163,8 @@ def move_root(
 
     Raises UsageError if that is a root already, or lies inside or around one without ``nested``.
     """
+    if root.path is None:
+        raise UsageError(f"{root.label} is a stream, it has no directory", subject=root.label)
     wanted = replace(root, host=host, path=path)
     stays = (root.host, root.path) == (host, path)
     return _edit_root(repository, wanted, nested=nested or stays, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""Registering a directory as a root."""
+"""Registering a directory or a stream as a root."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from snapfs.repository.replay import root_to_json
 
 
 def add_root(repository: Repository, wanted: NewRoot) -> Root:
-    """Register a directory, or give the root that it is already.
+    """Register a directory or a stream, or give the root that it is already.
 
     Raises UsageError if it lies inside or around another root of this host without ``nested``, or
     if the label is taken.
@@ -46,10 +46,14 @@ def plan_root(repository: Repository, wanted: NewRoot) -> Root | NewRoot:
 
 
 def _planned(catalog: Catalog, wanted: NewRoot) -> Root | str:
-    """The root that the directory is already, or the label that it gets."""
+    """The root that the directory or the stream is already, or the label that it gets."""
     taken = {row.root.label for row in rows.roots(catalog)}
     for row in rows.roots(catalog):
         other = row.root
+        if wanted.path is None:
+            if other.path is None and other.label == wanted.label:
+                return other
+            continue
         if other.host != wanted.host or other.path is None:
             continue
         if other.path == wanted.path:
@@ -62,7 +66,7 @@ def _planned(catalog: Catalog, wanted: NewRoot) -> Root | str:
             subject=wanted.label,
             hint="choose another label",
         )
-    return wanted.label or unique_name(label_from_path(wanted.path), taken)
+    return wanted.label or unique_name(label_from_path(wanted.path or b""), taken)
 
 
 def refuse_nested(path: bytes, other: Root) -> None:

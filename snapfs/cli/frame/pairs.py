@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from snapfs.cli.frame.hints import stored_path
 from snapfs.cli.frame.paths import ordinary_path, path_in
-from snapfs.cli.frame.states import States, for_three_dots
+from snapfs.cli.frame.states import States, for_three_dots, live_side
 from snapfs.errors import NotFoundError, SnapfsError, UsageError
 from snapfs.model.quote import quote_text
 from snapfs.model.reference import LATEST_POINT, Named, Reference, read_range, read_reference
@@ -69,14 +69,14 @@ def _read_states(states: States, rest: list[str], paths: list[bytes]) -> tuple[S
         raise UsageError("diff compares a path with itself at another time, not with another one")
     if not sides:
         newest = states.snapshot(Reference(LATEST_POINT))
-        return newest, LiveSide(newest.root, newest.snapshot)
+        return newest, live_side(newest.root, newest.snapshot)
     if len(sides) == 2:
         return _with_rules(sides[0], sides[1])
     only = sides[0]
     if isinstance(only, LiveSide):
         newest = states.snapshot(Reference(LATEST_POINT, only.root.label))
-        return newest, LiveSide(only.root, newest.snapshot)
-    return only, LiveSide(only.root, only.snapshot)
+        return newest, live_side(only.root, newest.snapshot)
+    return only, live_side(only.root, only.snapshot)
 
 
 def _state(states: States, word: str, after: Sequence[Side], paths: list[bytes]) -> Side | None:

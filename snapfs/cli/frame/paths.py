@@ -37,8 +37,12 @@ def _inside(path: bytes, written: bytes, root: Root) -> bytes:
 
 
 def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
-    """An ordinary path, from the working directory, as a path relative to the root."""
+    """An ordinary path, from the working directory, as a path relative to the root; of a stream, which is
+    nowhere, it is from the root.
+    """
     path = roots.invocation.environment.expand_home(word)
+    if root.path is None and not path.startswith(b"/"):
+        return _inside(path, path, root)
     if root.path is not None and roots.here is not None:
         # As written first: what is a symlink today may have been a directory in the snapshot.
         written = absolute(os.path.join(roots.here, path))
@@ -48,7 +52,7 @@ def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
             if found is not None:
                 return found
     raise UsageError(
-        f"{quote(path)} is not in {root.label} ({quote(root.path or b'no directory')})",
+        f"{quote(path)} is not in {root.label} ({quote(root.path) if root.path else 'a stream'})",
         subject=quote(path),
         hint=f"write it from the root: {root.label}@SNAPSHOT:PATH" if root.id else "",
     )

@@ -59,7 +59,7 @@ class States(Roots):
     def side(self, reference: Reference) -> Side:
         """The stored or live tree a reference means."""
         if isinstance(reference.point, Live):
-            return LiveSide(self.root(reference.root))
+            return live_side(self.root(reference.root))
         return self.snapshot(reference)
 
     def reference(self, text: str | None) -> Reference:
@@ -201,6 +201,17 @@ def for_three_dots(word: str) -> Iterator[None]:
                 f"a range is written with two dots: {quote_text(word.replace('...', '..'))}"
             )
         raise
+
+
+def live_side(root: Root, rules_of: Snapshot | None = None) -> LiveSide:
+    """The directory of a root as it is now. Raises UsageError for a stream."""
+    if root.path is None:
+        raise UsageError(
+            f"{root.label} is a stream: it has snapshots, and no directory as it is now",
+            subject=root.label,
+            hint=f"name two of them, as in `snapfs diff {root.label}@latest~1 {root.label}@latest`",
+        )
+    return LiveSide(root, rules_of)
 
 
 def _as_root(label: str) -> str:

@@ -35,7 +35,14 @@ def subject_of_create(
                 error.hint = f"`snapfs create {label}` takes a snapshot of root {label}"
             raise
         return _registered(states, new) or new
-    if labelled.path is not None and os.path.isdir(word) and states.resolve(word) != labelled.path:
+    if labelled.path is None:
+        raise UsageError(
+            f"{word} is a stream: what comes is to be said",
+            subject=word,
+            hint=f"`snapfs create --stdin NAME --label {word}` takes standard input, --from-command "
+            "COMMAND what a command writes; ./ before it means a directory",
+        )
+    if os.path.isdir(word) and states.resolve(word) != labelled.path:
         raise UsageError(
             f"{word} is the label of {quote(labelled.path)} and a directory here",
             subject=word,

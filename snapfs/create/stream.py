@@ -1,0 +1,78 @@
+"""`create` of a stream: register its label if it is new, and take a snapshot of what comes."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import replace
+
+from snapfs.capture.append import AppendOptions
+from snapfs.capture.stream import Owned, Source, take_stream
+from snapfs.create.options import CreateOptions, CreateResult
+from snapfs.create.outcome import end_note, result_of, thrown_away
+from snapfs.fs.handles import is_name
+from snapfs.fs.temporary import is_temporary
+from snapfs.model.snapshot import NewRoot, Root
+from snapfs.model.units import format_size
+from snapfs.progress import Progress
+from snapfs.reclaim.pending import free_pending
+from snapfs.repository.opened import Repository
+from snapfs.repository.roots import add_root, plan_root
+from snapfs.repository.runs import recorded
+
+LONGEST_NAME = 255
+"""Bytes of a name that every filesystem takes."""
+
+
+def is_file_name(name: bytes) -> bool:
+    """Whether the one file of a stream can be called so, and be restored."""
+    return 0 < len(name) <= LONGEST_NAME and is_name(name) and not is_temporary(name)
+
+
+def create_stream(
+    repository: Repository,
+    root: Root | NewRoot,
+    name: bytes,
+    source: Source,
+    options: CreateOptions,
+    *,
+    progress: Progress,
+) -> CreateResult:
+    """Take a snapshot whose one file ``name`` holds what ``source`` gives; it is this user's.
+
+    Of the options those count that do not speak of a directory. In a dry run ``source`` is read as well. Raises
+    what the source raises, and then there is no snapshot; UsageError (the name is taken), LockedError,
+    StorageFullError, CatalogBehindError.
+    """
+    started_ns = repository.clock.now_ns()
+    with ExitStack() as stack:
+        note = stack.enter_context(recorded(repository))
+        note.silent = options.dry_run
+        if options.dry_run and isinstance(root, NewRoot):
+            root = plan_root(repository, root)
+        if options.dry_run and isinstance(root, NewRoot):
+            repository = stack.enter_context(thrown_away())
+        registered = add_root(repository, root) if isinstance(root, NewRoot) else root
+        note.root_ids = (registered.id,)
+        if not options.dry_run:
+            note.begin()
+        done = take_stream(
+            repository,
+            registered,
+            Owned(name, os.geteuid(), os.getegid()),
+            source,
+            AppendOptions(
+                name=options.name,
+                message=options.message,
+                tags=options.tags,
+                time_ns=options.time_ns,
+                skip_if_unchanged=options.skip_if_unchanged,
+                dry_run=options.dry_run,
+            ),
+            progress=progress,
+        )
+        if not options.dry_run and (freed := free_pending(repository)):
+            progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
+        result = result_of(registered, done)
+        end_note(note, result)
+    return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
