@@ -17,6 +17,10 @@ class Exit(IntEnum):
     CONFLICTS = 5
     NO_REPOSITORY = 10
     LOCKED = 11
+    OWN_FAILURE = 125
+    """of a command that passes on the exit code of another: that snapfs itself failed"""
+    NOT_EXECUTABLE = 126
+    NO_COMMAND = 127
 
 
 class SnapfsError(Exception):
@@ -97,6 +101,16 @@ class RefusedError(SnapfsError):
     """A question was answered with no, or could not be asked."""
 
     exit_code = Exit.USAGE
+
+
+class CommandError(SnapfsError):
+    """A command that was to be run is not there, or cannot be run."""
+
+    def __init__(
+        self, message: str, code: Exit = Exit.NOT_EXECUTABLE, *, subject: str = "", hint: str = ""
+    ) -> None:
+        super().__init__(message, subject=subject, hint=hint)
+        self.exit_code = code
 
 
 def _rebuild(kind: type[SnapfsError], message: str, subject: str, hint: str) -> SnapfsError:

@@ -10,26 +10,25 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.failure import tell
 from snapfs.cli.frame.inflow import Inflow, inflow
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.frame.options import Changing
-from snapfs.cli.frame.params import argument, flag, option, params_of, parse_pattern
+from snapfs.cli.frame.making import open_or_make
+from snapfs.cli.frame.params import argument, flag, option, params_of
 from snapfs.cli.frame.pathlist import listed_paths
+from snapfs.cli.frame.selecting import Selecting, with_rules
 from snapfs.cli.frame.states import States
-from snapfs.cli.frame.streams import encode
 from snapfs.cli.frame.subjects import new_root, path_below, subject_of_create
-from snapfs.cli.frame.where import choose, open_or_make, refuse_planting
+from snapfs.cli.frame.where import choose, refuse_planting
 from snapfs.cli.render.created import print_created, say_first_words
 from snapfs.create import CreateOptions, CreateResult, create, create_stream
 from snapfs.errors import Exit, SnapfsError, UsageError
 from snapfs.model.moment import Moment, parse_moment
 from snapfs.model.names import check_name, parse_text
 from snapfs.model.snapshot import NewRoot, Root
-from snapfs.model.units import parse_size
 from snapfs.progress import Progress
 from snapfs.repository.opened import Repository, repository_at
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments(Changing):
+class Arguments(Selecting):
     roots: tuple[str, ...] = argument(
         "[ROOT...]", many=True, completes="root-or-directory",
         about="directories or labels of roots (default: the root I stand in)",
@@ -53,30 +52,6 @@ class Arguments(Changing):
         "--time", metavar="WHEN", parse=parse_moment,
         about="the time it stands for, as 2026-06-01T14:30 (default: now)",
     )  # fmt: skip
-    exclude: tuple[str, ...] = option(
-        "--exclude", metavar="PATTERN", many=True, parse=parse_pattern, setting=True,
-        about="leave out what matches, as a line of .gitignore; may be repeated",
-    )  # fmt: skip
-    exclude_from: tuple[str, ...] = option(
-        "--exclude-from", metavar="FILE", many=True, setting=True, completes="path",
-        about="leave out what matches a line of FILE; may be repeated",
-    )  # fmt: skip
-    exclude_caches: bool = flag(
-        "--exclude-caches",
-        setting=True,
-        about="of directories marked by CACHEDIR.TAG keep only the mark",
-    )
-    exclude_if_present: tuple[str, ...] = option(
-        "--exclude-if-present", metavar="NAME", many=True, parse=parse_pattern, setting=True,
-        about="of directories that hold NAME keep only that; may be repeated",
-    )  # fmt: skip
-    exclude_larger_than: int | None = option(
-        "--exclude-larger-than", metavar="SIZE", parse=parse_size, setting=True,
-        about="leave out files larger than SIZE, as 500M",
-    )  # fmt: skip
-    one_file_system: bool = flag(
-        "-x", "--one-file-system", setting=True, about="do not descend into other filesystems"
-    )
     skip_if_unchanged: bool = flag(
         "--skip-if-unchanged", about="take no snapshot if nothing differs from the newest one"
     )
@@ -107,14 +82,6 @@ class Arguments(Changing):
         "--label", metavar="LABEL", parse=check_name, completes="root",
         about="label of that stream: later ones of the same label follow it",
     )  # fmt: skip
-    nested: bool = flag("--nested", about="register a directory inside or around another root")
-    host: str | None = option(
-        "--host",
-        metavar="HOST",
-        parse=parse_text,
-        setting=True,
-        about="host the root belongs to (default: this machine's id)",
-    )
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
@@ -166,13 +133,7 @@ def _of_directory(
     first: bool,
 ) -> int:
     options = replace(
-        _options(arguments, invocation),
-        exclude=tuple(map(encode, arguments.exclude)),
-        exclude_from=tuple(map(invocation.environment.expand_home, arguments.exclude_from)),
-        exclude_caches=arguments.exclude_caches,
-        exclude_if_present=tuple(map(encode, arguments.exclude_if_present)),
-        one_file_system=arguments.one_file_system,
-        exclude_larger_than=arguments.exclude_larger_than,
+        with_rules(_options(arguments, invocation), arguments, invocation),
         explain=tuple(path_below(states, subject, word) for word in arguments.explain),
         checksum=arguments.checksum,
         ignore_ctime=arguments.ignore_ctime,

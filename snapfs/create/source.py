@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-import signal
 import subprocess
 from contextlib import suppress
 from types import TracebackType
@@ -17,6 +16,7 @@ from snapfs import interruption
 from snapfs.capture.cutter import Fill
 from snapfs.errors import SnapfsError
 from snapfs.model.quote import quote_text
+from snapfs.model.signalname import signal_name
 
 _PATIENCE_S = 3.0
 """How long a command that is no longer wanted may take to end."""
@@ -116,7 +116,12 @@ class CommandSource:
                 _end(process)
             reading.close()
         if error is None and process.returncode:
-            raise self._failed(how_it_ended(process.returncode))
+            code = process.returncode
+            raise self._failed(
+                f"failed with exit code {code}"
+                if code > 0
+                else f"was killed by {signal_name(-code)}"
+            )
 
     def _wait(self, process: subprocess.Popen[bytes], reading: _Reading) -> None:
         """It has closed its output and may go on working for a while."""
@@ -141,14 +146,3 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def how_it_ended(code: int) -> str:
-    """An exit code as `subprocess` gives it, in words."""
-    if code >= 0:
-        return f"failed with exit code {code}"
-    try:
-        name = signal.Signals(-code).name
-    except ValueError:
-        name = f"signal {-code}"
-    return f"was killed by {name}"

@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from snapfs.cli.frame.commands import Listed
 from snapfs.cli.frame.invocation import Invocation
+from snapfs.errors import Exit
 
 A = TypeVar("A")
 
@@ -34,6 +35,8 @@ class Command(Generic[A]):
     description: str
     examples: tuple[Example, ...] = ()
     schemas: tuple[str, ...] = ()
+    failure: Exit | None = None
+    """exit code of every failure, where the other codes are those of a command that is run"""
 
 
 @dataclass(frozen=True, slots=True)

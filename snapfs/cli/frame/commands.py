@@ -31,6 +31,7 @@ COMMANDS = (
     Listed("log", "history", "show every version of a file or directory"),
     Listed("find", "history", "find paths in all snapshots, deleted ones too"),
     Listed("sql", "history", "ask the catalog anything, in SQL"),
+    Listed("around", "every day", "snapshots before and after a command, and what it changed"),
     Listed("rename", "history", "give a snapshot another name or message"),
     Listed("tag", "history", "add tags to a snapshot"),
     Listed("untag", "history", "take tags off a snapshot"),

@@ -226,4 +226,9 @@ def _assign(arguments: Sequence[Param], reader: _Reader, values: dict[str, Any])
             )
             raise UsageError(f"{name} is missing", subject=name)
     if words:
-        raise UsageError(f"unexpected word {quote_text(words[0])}", subject=words[0])
+        literal = any(param.literal for param in arguments)
+        raise UsageError(
+            f"unexpected word {quote_text(words[0])}",
+            subject=words[0],
+            hint="put -- before the words of a command" if literal else "",
+        )

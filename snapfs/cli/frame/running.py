@@ -16,10 +16,10 @@ from snapfs.cli.frame.overview import overview
 from snapfs.cli.frame.params import params_of
 from snapfs.cli.frame.parser import HelpRequested, VersionRequested, parse, split_leading
 from snapfs.cli.frame.settings import Environment
-from snapfs.cli.frame.streams import Streams, encode
+from snapfs.cli.frame.streams import OutputClosed, Streams, encode
 from snapfs.cli.frame.version import Version
 from snapfs.cli.render.json import json_line
-from snapfs.errors import Exit, UsageError
+from snapfs.errors import CommandError, Exit, UsageError
 from snapfs.model.quote import quote_text
 
 
@@ -108,6 +108,23 @@ def _refuse_leading(name: str, arguments: type, leading: list[str]) -> None:
 
 
 def _invoke(name: str, command: Any, own: list[str], words: list[str], streams: Streams) -> int:
+    try:
+        return _call(name, command, own, words, streams)
+    except (HelpRequested, VersionRequested, OutputClosed, CommandError):
+        raise
+    except Exception as error:
+        if command.failure is None:
+            raise
+        from snapfs.cli.frame.failure import as_snapfs_error
+
+        known = as_snapfs_error(error)
+        known.exit_code = command.failure
+        if known is error:
+            raise
+        raise known from error
+
+
+def _call(name: str, command: Any, own: list[str], words: list[str], streams: Streams) -> int:
     environment = Environment(os.environb)
     crash_at = environment.text("SNAPFS_CRASH_AT")
     if crash_at is not None:

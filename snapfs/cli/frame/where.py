@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
@@ -13,7 +10,6 @@ from snapfs.cli.frame.settings import DEFAULT_PROFILE
 from snapfs.errors import NoRepositoryError, RepositoryError, UsageError
 from snapfs.fs.machine import user_name
 from snapfs.model.quote import printable, quote
-from snapfs.repository.make import make_repository
 from snapfs.repository.opened import CATALOG, FOLDERS, Repository, repository_at
 from snapfs.storage.path import absolute
 
@@ -80,28 +76,6 @@ def open_to_write(invocation: Invocation, *, spend_reserve: bool = False) -> Rep
         command_line=invocation.words,
         spend_reserve=spend_reserve,
     )
-
-
-@contextmanager
-def open_or_make(invocation: Invocation, *, dry_run: bool) -> Iterator[Repository]:
-    """The repository for what takes snapshots, made if there is none; for a dry run one that is thrown away."""
-    chosen = choose(invocation)
-    if repository_at(chosen.path):
-        with open_to_write(invocation) as repository:
-            yield repository
-        return
-    refuse_planting(chosen)
-    if not dry_run:
-        with make_repository(
-            chosen.path, lock_wait_s=invocation.lock_wait_s, command_line=invocation.words
-        ) as repository:
-            yield repository
-        return
-    with (
-        tempfile.TemporaryDirectory(prefix="snapfs-dry-run-") as folder,
-        make_repository(os.path.join(os.fsencode(folder), b"repository")) as repository,
-    ):
-        yield repository
 
 
 def refuse_read_only(chosen: Chosen) -> None:

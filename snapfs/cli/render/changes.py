@@ -59,6 +59,37 @@ class DiffSummary:
     """by how much files shrank or were removed"""
 
 
+class Tally:
+    """Counts differences."""
+
+    def __init__(self) -> None:
+        self._letters = dict.fromkeys("M+-R!", 0)
+        self._grown = self._shrunk = 0
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return sum(self._letters.values())
+
+    def add(self, change: Change) -> None:
+        """One more."""
+        self._letters[change.letter] += 1
+        self._grown += max(0, change.grown_bytes)
+        self._shrunk += max(0, -change.grown_bytes)
+
+    def summary(self) -> DiffSummary:
+        """What they come to."""
+        return DiffSummary(
+            modified=self._letters["M"],
+            added=self._letters["+"],
+            removed=self._letters["-"],
+            renamed=self._letters["R"],
+            unread=self._letters["!"],
+            added_bytes=self._grown,
+            removed_bytes=self._shrunk,
+        )
+
+
 class Form(Enum):
     """How differences are shown."""
 
@@ -78,23 +109,20 @@ class ChangePrinter:
         self._repository = repository
         self._pair = pair
         self._form = form
-        self._letters = dict.fromkeys("M+-R!", 0)
-        self._grown = self._shrunk = 0
+        self._tally = Tally()
 
     @property
     def count(self) -> int:
-        return sum(self._letters.values())
+        return self._tally.count
 
     @property
     def unread(self) -> bool:
         """Whether something could not be read."""
-        return self._letters["!"] > 0
+        return self._tally.summary().unread > 0
 
     def change(self, change: Change) -> None:
         """One difference."""
-        self._letters[change.letter] += 1
-        self._grown += max(0, change.grown_bytes)
-        self._shrunk += max(0, -change.grown_bytes)
+        self._tally.add(change)
         if self._form is Form.STAT:
             return
         out = self._invocation.out
@@ -120,15 +148,7 @@ class ChangePrinter:
         """The counts, if they were wanted."""
         if self._form is not Form.STAT:
             return
-        summary = DiffSummary(
-            modified=self._letters["M"],
-            added=self._letters["+"],
-            removed=self._letters["-"],
-            renamed=self._letters["R"],
-            unread=self._letters["!"],
-            added_bytes=self._grown,
-            removed_bytes=self._shrunk,
-        )
+        summary = self._tally.summary()
         if self._invocation.json:
             self._invocation.emit("diff-stat/1", summary)
         else:

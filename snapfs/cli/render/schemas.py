@@ -12,6 +12,7 @@ from snapfs.cli.cat import Chunk, Place
 from snapfs.cli.completion import Script
 from snapfs.cli.frame.failure import Failure
 from snapfs.cli.frame.version import Version
+from snapfs.cli.render.around import Surrounded
 from snapfs.cli.render.changes import Difference, DiffSummary, DiffText
 from snapfs.cli.render.entries import Attributes
 from snapfs.cli.render.live import LiveDifference
@@ -80,6 +81,9 @@ SCHEMAS = (
     Schema("rebuild-catalog/1", "what was found", (RebuildResult,)),
     Schema("version/1", "which snapfs this is, from snapfs --version", (Version,)),
     Schema("start/1", "where I stand, from snapfs alone", (Standing,)),
+    Schema(
+        "around/1", "a command between two snapshots", (Surrounded, DiffSummary), on_stderr=True
+    ),
     Schema("error/1", "why the exit code is not 0", (Failure,), on_stderr=True),
     Schema("note/1", "what the user should know", (Note,), on_stderr=True),
     Schema("problem/1", "each entry that made trouble", (Trouble,), on_stderr=True),
