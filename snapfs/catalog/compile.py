@@ -15,7 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.elements import ClauseElement
 
-from snapfs.catalog import cut_schema, query_schema, schema, stage_schema, statements
+from snapfs.catalog import cut_schema, query_schema, schema, stage_schema, statements, usage_schema
 from snapfs.catalog import dialect as _dialect  # noqa: F401 - registers itself
 
 # Statements that run once per row of a list take the row itself: positional parameters.
@@ -36,6 +36,7 @@ ROWWISE = (
     "HISTORY_INODES",
     "HISTORY_NAMES",
     "SCAN_NAMED",
+    "GOING_PUT",
 )
 
 HEADER = '''"""SQL text for SQLite, compiled from `statements` by `compile`; do not edit."""
@@ -94,6 +95,7 @@ def source() -> str:
         ("CREATE_QUERY", _tables(query_schema.query_metadata)),
         ("CREATE_QUERY_INDEX", _indexes(query_schema.query_metadata)),
         ("CREATE_CUT", _tables(cut_schema.cut_metadata) + _indexes(cut_schema.cut_metadata)),
+        ("CREATE_USAGE", _tables(usage_schema.usage_metadata)),
     ):
         lines.append(f"{name}: tuple[str, ...] = (")
         lines += [f"    {text!r}," for text in ddl]

@@ -9,8 +9,11 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
+from snapfs.cli.frame.streams import terminal_columns
 from snapfs.cli.frame.where import open_to_read
+from snapfs.cli.render.bars import LEAST, MOST, bar
 from snapfs.cli.render.changes import DiffSummary, stat_line
+from snapfs.cli.render.table import BETWEEN, width
 from snapfs.cli.render.text import Called, entry_counts, facts, local_time, reference
 from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
@@ -65,6 +68,9 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
             removed_bytes=result.removed_bytes,
         )
         pairs.append((f"since {result.previous.name}", stat_line(summary)))
+        if invocation.out.is_terminal:
+            labels = max(width(what) for what, value in pairs if value)
+            pairs.extend(_picture(summary, terminal_columns() - labels - len(BETWEEN)))
     pairs.extend(("rule", printable(rule)) for rule in result.rules)
     pairs.extend(
         (
@@ -76,13 +82,33 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
     facts(invocation.out, pairs)
 
 
+def _picture(summary: DiffSummary, room: int) -> list[tuple[str, str]]:
+    """A bar for each kind of change, where there are several to set beside each other."""
+    counts = [
+        (what, count)
+        for what, count in (
+            ("modified", summary.modified),
+            ("added", summary.added),
+            ("removed", summary.removed),
+            ("renamed", summary.renamed),
+        )
+        if count
+    ]
+    largest = max((count for _, count in counts), default=0)
+    columns = min(MOST, room - len(f" {largest:,}"))
+    if len(counts) < 2 or columns < LEAST:
+        return []
+    return [(f"  {what}", f"{bar((count,), largest, columns)} {count:,}") for what, count in counts]
+
+
 COMMAND = Command(
     arguments=Arguments,
     run=run,
     synopsis=("show [SNAP]",),
     description="""\
 Shows one snapshot: its counts and sizes, what changed since the one before it in the chain (as
-`snapfs diff --stat` counts it), the rules it was taken with, and what could not be read.""",
+`snapfs diff --stat` counts it, on a terminal with bars), the rules it was taken with, and what could not
+be read.""",
     examples=(
         Example("snapfs show", "the newest snapshot of the root I stand in"),
         Example("snapfs show photos@latest~1", "the one before it"),

@@ -1,7 +1,7 @@
 """`delete`: fold any set of snapshots into their neighbours and free the packs that are then dead.
 
 Folding never waits for readers: if ``locks/gc`` is busy, the bytes stay pending and the next delete
-or create frees them. The plan is the very same statements, rolled back.
+or create frees them. The plan is worked out without a change (`reclaim.forecast`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from snapfs.catalog.fold import fold, leave_pending
 from snapfs.errors import LockedError, NotFoundError, PinnedError, StorageFullError
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress
-from snapfs.reclaim.packs import Freed, collect_pending, collect_rows, remove_doomed
+from snapfs.reclaim.forecast import forecast
+from snapfs.reclaim.packs import (
+    NOTHING,
+    Freed,
+    collect_rows,
+    doomed,
+    remove_doomed,
+)
 from snapfs.reclaim.pending import finish_pending_purge
 from snapfs.repository.changes import change, dump_if_due, heal
 from snapfs.repository.locks import GC, root_lock
@@ -24,8 +31,6 @@ from snapfs.repository.opened import Repository
 from snapfs.repository.replay import drop_root
 from snapfs.repository.reserve import give_up_reserve, make_reserve
 from snapfs.repository.runs import recorded
-
-NOTHING = Freed(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +72,10 @@ class DeleteResult:
     """time it took"""
 
 
-class _RolledBackError(Exception):
-    """Ends a transaction that was only a question."""
-
-
 def plan_delete(repository: Repository, snapshots: Sequence[Snapshot]) -> DeletePlan:
     """Say what deleting exactly this set would free. Raises PinnedError naming the pinned ones."""
     chosen = _checked(snapshots)
-    freed = NOTHING
-    try:
-        with repository.catalog.write() as catalog:
-            catalog.stage_tables()
-            for snapshot in chosen:
-                fold(catalog, snapshot.root_id, snapshot.id)
-            freed = collect_rows(catalog)
-            raise _RolledBackError
-    except _RolledBackError:
-        pass
+    freed = forecast(repository, chosen)
     return DeletePlan(_shown(chosen), freed.freed_bytes, freed.reclaimable_bytes, freed.packs)
 
 
@@ -178,7 +170,9 @@ def _run(
         faults.point("delete.locked")
         heal(repository)
         progress.phase("folding", entries=len(chosen))
-        earlier = collect_pending(repository) if collecting else NOTHING
+        left = doomed(repository) if collecting else {}
+        if collecting:
+            remove_doomed(repository)
         freed = _fold(repository, chosen, roots, root, collecting)
         faults.point("delete.committed")
         pending = 0
@@ -195,10 +189,10 @@ def _run(
         repository.catalog.checkpoint()
     return DeleteResult(
         _shown(chosen),
-        freed.freed_bytes + earlier.freed_bytes,
+        freed.freed_bytes + sum(left.values()),
         pending,
         freed.reclaimable_bytes,
-        freed.packs + earlier.packs,
+        freed.packs + len(left),
         repository.clock.now_ns() - started_ns,
     )
 
@@ -213,8 +207,7 @@ def _fold(
     catalog = repository.catalog
     pending = NOTHING
     if not collecting and chosen:
-        plan = plan_delete(repository, chosen)  # what the next run will free
-        pending = Freed(plan.freed_bytes, plan.reclaimable_bytes, 0)
+        pending = forecast(repository, chosen)  # what the next run will free
     with change(repository, command="delete") as made:
         catalog.stage_tables()
         for snapshot in chosen:

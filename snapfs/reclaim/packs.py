@@ -28,6 +28,10 @@ class Freed:
     reclaimable_bytes: int
     """dead bytes in packs that stay"""
     packs: int
+    """pack files that go"""
+
+
+NOTHING = Freed(0, 0, 0)
 
 
 def collect_rows(catalog: Catalog) -> Freed:
@@ -39,7 +43,7 @@ def collect_rows(catalog: Catalog) -> Freed:
 
 def collect_pending(repository: Repository) -> Freed:
     """What earlier runs had to leave: orphans first, then the files of doomed packs."""
-    freed = Freed(0, 0, 0)
+    freed = NOTHING
     if repository.catalog.value(sql.ORPHANS) or is_pending(repository.catalog):
         with change(repository) as made:
             freed = collect_rows(repository.catalog)
@@ -48,15 +52,23 @@ def collect_pending(repository: Repository) -> Freed:
     return freed
 
 
-def remove_doomed(repository: Repository) -> int:
-    """Remove the files of packs whose rows are gone; how many."""
-    doomed = [row[0] for row in repository.catalog.execute(sql.DOOMED)]
-    for name in doomed:
+def doomed(repository: Repository) -> dict[str, int]:
+    """Sizes of the files of packs whose rows are gone, by name: a killed run left them."""
+    found = {}
+    for name, _ in repository.catalog.execute(sql.DOOMED):
+        with suppress(MissingObjectError):
+            found[name] = repository.backend.size(f"packs/{name}")
+    return found
+
+
+def remove_doomed(repository: Repository) -> None:
+    """Remove the files of packs whose rows are gone."""
+    names = [row[0] for row in repository.catalog.execute(sql.DOOMED)]
+    for name in names:
         with suppress(MissingObjectError):
             repository.backend.remove(f"packs/{name}")
         faults.point("delete.pack-removed")
-    if doomed:
+    if names:
         repository.backend.sync("packs")
         with repository.catalog.write() as catalog:
-            catalog.executemany(sql.DOOMED_DELETE, [{"name": name} for name in doomed])
-    return len(doomed)
+            catalog.executemany(sql.DOOMED_DELETE, [{"name": name} for name in names])

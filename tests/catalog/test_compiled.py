@@ -41,7 +41,7 @@ def test_every_statement_is_accepted(tmp_path: Path) -> None:
     Catalog.make(path)
     catalog = Catalog(path, write=True)
     catalog.stage_tables()
-    for text in compiled.CREATE_QUERY:
+    for text in (*compiled.CREATE_QUERY, *compiled.CREATE_USAGE):
         catalog.execute(text)
     prepare(catalog)
     try:

@@ -38,6 +38,7 @@ HOT = (
     "INODE_STATES", "SPLIT_INODE", "REDIGEST_HEAD", "REDIGEST_DIFF", "NAMES_EVER", "NAME_VALUES",
     "VERIFY_CONTENT_BLOCK", "VERIFY_CONTENT_COUNT", "SCAN_NAMED", "LISTED_OTHER_NAMES",
     "CONTENT_BY_DIGEST",
+    "SOLE_OF_FEW", "SOLE_ORPHANS", "SOLE_KEEP", "SOLE_BLOCKS", "SOLE_PACK_PUT", "SOLE_STAYS", "SOLE_BYTES",
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     opened = Catalog(path, write=True)
     opened.stage_tables()
     prepare(opened)
-    for text in sql.CREATE_STAGE_INDEX:
+    for text in (*sql.CREATE_STAGE_INDEX, *sql.CREATE_USAGE):
         opened.execute(text)
     yield opened
     opened.close()

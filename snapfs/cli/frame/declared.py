@@ -160,6 +160,12 @@ DECLARED = {
         Param(field="snapshots", names=(), metavar="SNAP...", many=True, completes="snapshot"),
         *CHANGING,
     ),
+    "usage": (
+        Param(field="snapshots", names=(), metavar="[SNAP|A..B...]", many=True, completes="range"),
+        Param(field="by_path", names=("--by-path",), metavar=""),
+        Param(field="depth", names=("--depth",), metavar="N"),
+        *COMMON,
+    ),
     "delete": (
         Param(field="snapshots", names=(), metavar="SNAP|A..B...", many=True, completes="range"),
         *CHANGING,

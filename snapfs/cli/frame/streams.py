@@ -137,3 +137,11 @@ def terminal_columns() -> int:
         except OSError:
             continue
     return 80
+
+
+def speaks_utf8() -> bool:
+    """Whether the locale that the environment names is UTF-8, by the order in which C looks."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        if value := os.environ.get(name):
+            return value.lower().replace("-", "").rpartition(".")[2].startswith("utf8")
+    return False

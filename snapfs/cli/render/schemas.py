@@ -33,6 +33,7 @@ from snapfs.repository.info import InfoResult
 from snapfs.repository.rebuild import RebuildResult
 from snapfs.repository.runs import Run
 from snapfs.restore import RestorePlan, RestoreResult
+from snapfs.usage import PathUsage, SetUsage, SnapshotUsage
 from snapfs.verify import VerifyResult
 
 
@@ -68,6 +69,9 @@ SCHEMAS = (
     ),
     Schema("delete/1", "what was deleted", (DeleteResult, Mode)),
     Schema("purge/1", "what was purged", (PurgeResult, Mode)),
+    Schema("usage/1", "each snapshot", (Named, SnapshotUsage)),
+    Schema("usage-set/1", "what deleting the given snapshots would do", (SetUsage,)),
+    Schema("usage-path/1", "each path, with --by-path", (PathUsage,)),
     Schema("verify/1", "what was checked and found", (VerifyResult,)),
     Schema("sql/1", "each row of the query, with a key for each of its columns", ()),
     Schema("sql-view/1", "each view, without a query", (View,)),

@@ -3,6 +3,7 @@
 A line that is too long for a terminal is broken by it anywhere, and a name in two pieces cannot be typed
 back. So columns say which of them give way, and how; what a user types back never does. Where even that
 is too wide, lines are longer than the terminal. What goes into a pipe or a file is never shortened.
+Bars come last: they take what the columns leave.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import Output, terminal_columns
+from snapfs.cli.render.bars import LEAST, MOST, bar
 from snapfs.model.quote import printable
 
-_BETWEEN = "  "
+BETWEEN = "  "
+"""What stands between columns."""
 _ELLIPSIS = "…"
 
 
@@ -38,11 +41,45 @@ class Column:
     keeps_end: bool = False
 
 
-def print_table(out: Output, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    """Columns with headings. Cells are one line of printable text."""
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """A picture of a column: one or two parts for each row, drawn before the column number ``before``."""
+
+    before: int
+    rows: Sequence[Sequence[int]]
+    scale: int | None = None
+    """what takes all the room; None: the largest row"""
+
+
+def print_table(
+    out: Output,
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    bars: Bars | None = None,
+) -> None:
+    """Columns with headings. Cells are one line of printable text. ``bars`` only if a terminal has room."""
     room = terminal_columns() if out.is_terminal else None
+    if bars is not None and room is not None:
+        columns, rows = _with_bars(columns, rows, bars, room)
     for line in table_lines(columns, rows, room=room):
         out.line(line)
+
+
+def _with_bars(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], bars: Bars, room: int
+) -> tuple[Sequence[Column], Sequence[Sequence[str]]]:
+    table = [[column.heading for column in columns], *rows]
+    taken = sum(max(map(width, cells)) + len(BETWEEN) for cells in zip(*table, strict=True))
+    left = min(MOST, room - taken)
+    if left < LEAST:
+        return columns, rows
+    at = bars.before
+    scale = max(map(sum, bars.rows), default=0) if bars.scale is None else bars.scale
+    drawn = [bar(parts, scale, left) for parts in bars.rows]
+    with_column = [*columns[:at], Column(""), *columns[at:]]
+    return with_column, [
+        [*row[:at], cell, *row[at:]] for row, cell in zip(rows, drawn, strict=True)
+    ]
 
 
 def table_lines(
@@ -77,7 +114,7 @@ def plain_lines(
         for index, cell in enumerate(row):
             blanks = " " * (widths[index] - width(cell))
             cells.append(blanks + cell if index in right else cell + blanks)
-        lines.append(_BETWEEN.join(cells).rstrip())
+        lines.append(BETWEEN.join(cells).rstrip())
     return lines
 
 
@@ -102,7 +139,7 @@ def _fit(
     shown = dict(enumerate(natural))
 
     def left() -> int:
-        return room - sum(shown.values()) - len(_BETWEEN) * (len(shown) - 1)
+        return room - sum(shown.values()) - len(BETWEEN) * (len(shown) - 1)
 
     for at in order:
         shown[at] = max(least[at], shown[at] + min(0, left()))
@@ -113,8 +150,8 @@ def _fit(
     for at in reversed(order):
         if at in shown:
             shown[at] = min(natural[at], shown[at] + max(0, left()))
-        elif left() >= least[at] + len(_BETWEEN):
-            shown[at] = min(natural[at], left() - len(_BETWEEN))
+        elif left() >= least[at] + len(BETWEEN):
+            shown[at] = min(natural[at], left() - len(BETWEEN))
     return dict(shown)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.streams import Output
-from snapfs.cli.render.table import Column, plain_lines, print_table
+from snapfs.cli.render.table import Bars, Column, plain_lines, print_table
 from snapfs.clock import Clock
 from snapfs.model.moment import format_local
 from snapfs.model.quote import printable, quote
@@ -92,7 +92,8 @@ def remarks(snapshot: Snapshot) -> str:
 def print_snapshots(
     out: Output, rows: Iterable[tuple[Root, Snapshot]], clock: Clock, *, several: bool
 ) -> None:
-    """A table; with ``several`` roots snapshots are named with their root."""
+    """A table; with ``several`` roots snapshots are named with their root. The bars are of what each stored."""
+    rows = list(rows)
     table = [
         (
             str(snapshot.id),
@@ -105,7 +106,8 @@ def print_snapshots(
         )
         for root, snapshot in rows
     ]
-    print_table(out, _SNAPSHOT_COLUMNS, table)
+    stored = Bars(len(_SNAPSHOT_COLUMNS) - 1, [(snapshot.stored_bytes,) for _, snapshot in rows])
+    print_table(out, _SNAPSHOT_COLUMNS, table, stored)
 
 
 def print_roots(out: Output, summaries: Sequence[RootSummary], clock: Clock, host: str) -> None:
