@@ -65,7 +65,11 @@ def _do(*command: str | Path) -> None:
 
 
 def _available() -> int:
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return 0
+    lines = Path("/proc/meminfo").read_text().splitlines()
+    free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    try:  # what a container may use
+        most = int(Path("/sys/fs/cgroup/memory.max").read_text())
+        free.append(most - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+    except (OSError, ValueError):  # no such limit
+        pass
+    return min(free, default=0)
