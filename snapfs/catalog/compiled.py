@@ -396,7 +396,6 @@ PUT_SNAPSHOT = 'INSERT INTO snapshot (id, uid, root_id, name, created_ns, finish
 PUT_SNAPSHOT_TAG = 'INSERT INTO snapshot_tag (snapshot_id, tag) VALUES (?, ?)'
 PUT_XATTR = 'INSERT INTO xattr (id, value) VALUES (?, ?)'
 QUERY_CHAIN = 'INSERT INTO chain (root_id, previous_id, id, name) SELECT snapshot.root_id, lag(snapshot.id, 1, 0) OVER (PARTITION BY snapshot.root_id ORDER BY snapshot.id) AS anon_1, snapshot.id, snapshot.name FROM snapshot'
-QUERY_COUNT_FOLDERS = 'SELECT count(*) AS count_1 FROM folder'
 QUERY_DROP_PLACES = 'DELETE FROM place WHERE EXISTS (SELECT 1 FROM place AS whole WHERE whole.dir_id = place.dir_id AND whole.path = place.path AND whole.after_id < place.after_id AND whole.last_id >= place.last_id)'
 QUERY_FOLDERS = 'WITH RECURSIVE step(id) AS (SELECT min(dirent.parent_id) AS id FROM dirent UNION ALL SELECT (SELECT min("after".parent_id) AS min_1 FROM dirent AS "after" WHERE "after".parent_id > step.id) AS anon_1 FROM step WHERE step.id IS NOT NULL) INSERT INTO folder (id) SELECT step.id FROM step WHERE step.id IS NOT NULL AND NOT (EXISTS (SELECT 1 FROM folder WHERE folder.id = step.id))'
 QUERY_JOIN_PLACES = 'UPDATE place SET last_id=(SELECT following.last_id FROM place AS following WHERE following.dir_id = place.dir_id AND following.after_id = place.last_id AND following.path = place.path) WHERE EXISTS (SELECT 1 FROM place AS following WHERE following.dir_id = place.dir_id AND following.after_id = place.last_id AND following.path = place.path)'

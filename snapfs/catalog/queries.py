@@ -9,7 +9,7 @@ How long values, statements and programs may get is limited, and so is SQLite's 
 
 from __future__ import annotations
 
-import secrets
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +19,6 @@ from snapfs import interruption
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.watch import Watch
-from snapfs.errors import DamageError
 
 VIEWS = ("snapshots", "entries", "changes", "blocks", "usage", "roots", "runs")
 PLACED = frozenset({"entries", "changes"})
@@ -31,13 +30,13 @@ HEAP_BYTES = 256 << 20
 """What SQLite may hold in memory. Once set it stays so for the process."""
 TEMPORARY_BYTES = 2 << 30
 """What it may put on the disk."""
-_AT_ONCE = 200
-"""Rows that are read together."""
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 200, 1 << 20
+"""Rows that are read together, and after how many bytes no more are."""
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
-    sqlite3.SQLITE_LIMIT_COLUMN: 200,
+    sqlite3.SQLITE_LIMIT_COLUMN: 100,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 500,
     sqlite3.SQLITE_LIMIT_COMPOUND_SELECT: 100,
     sqlite3.SQLITE_LIMIT_VDBE_OP: 200_000,
@@ -84,12 +83,12 @@ class QueryCatalog(Catalog):
         super().__init__(path, write=False)
         self.watch = Watch(self._db.interrupt, timeout_s, TEMPORARY_BYTES, overdue)
         self._inner: frozenset[str] = frozenset()
+        self._tables: frozenset[str] = frozenset()
 
     def begin(self, *, placed: bool) -> None:
         """Make the views; ``placed``: with what `PLACED` ones stand on. Then only `run` is of use.
 
-        Raises DamageError where a directory is below itself. To be called within `watch`. The state that is
-        read is one until the catalog is closed.
+        To be called within `watch`. The state that is read is one until the catalog is closed.
         """
         with self._working():
             self._db.execute("BEGIN")
@@ -97,7 +96,7 @@ class QueryCatalog(Catalog):
                 self._db.execute(statement)
             if placed:
                 self._place()
-            token = secrets.token_hex(16)
+            token = os.urandom(16).hex()
             for name in VIEWS:
                 inner, text = f"{name}_{token}", getattr(sql, f"VIEW_{name.upper()}")
                 self._db.execute(f"CREATE TEMP VIEW {inner} AS {text}")
@@ -115,15 +114,10 @@ class QueryCatalog(Catalog):
             *sql.CREATE_QUERY_INDEX,
         ):
             self._db.execute(statement)
-        deepest = self._db.execute(sql.QUERY_COUNT_FOLDERS).fetchone()[0]
         depth = 0
+        # In a catalog where a directory is below itself, one is at two places at a time: the key says so.
         while self._db.execute(sql.QUERY_LEVEL, {"depth": depth}).rowcount:
             depth += 1
-            if depth > deepest:
-                raise DamageError(
-                    f"{self.name} is damaged: a directory lies within itself", subject=self.name,
-                    hint="run snapfs verify",
-                )  # fmt: skip
         while self._db.execute(sql.QUERY_JOIN_PLACES).rowcount:
             pass
         self._db.execute(sql.QUERY_DROP_PLACES)
@@ -132,6 +126,9 @@ class QueryCatalog(Catalog):
         for table in _JSON_TABLES:
             # With the first use SQLite makes an entry in its own memory, which looks like a write.
             self._db.execute(f"SELECT 1 FROM {table}('[]')").fetchall()
+        tables = "SELECT name FROM sqlite_master UNION SELECT name FROM sqlite_temp_master"
+        for names in (tables, "PRAGMA module_list"):
+            self._tables |= {name.lower() for (name,) in self._db.execute(names)} - {*VIEWS}
         self._db.execute("PRAGMA query_only=ON")
         self._db.execute("PRAGMA trusted_schema=OFF")
         self._db.execute(f"PRAGMA hard_heap_limit={HEAP_BYTES}").fetchall()
@@ -148,10 +145,18 @@ class QueryCatalog(Catalog):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ:
             known = one in VIEWS or one in self._inner or one in _JSON_TABLES
-            return sqlite3.SQLITE_OK if known or within in self._inner else sqlite3.SQLITE_DENY
+            allowed = (
+                known or within in self._inner or (two == "" and not self._is_table(one or ""))
+            )
+            return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_FUNCTION and (two or "").lower() in FUNCTIONS:
             return sqlite3.SQLITE_OK
         return sqlite3.SQLITE_DENY
+
+    def _is_table(self, name: str) -> bool:
+        """Where no column is asked for, a name may also be that of a WITH."""
+        name = name.lower()
+        return name in self._tables or name.startswith(("sqlite_", "pragma_"))
 
     def run(self, text: str) -> tuple[tuple[str, ...], Iterator[list[Row]]]:
         """The columns of a query, and its rows by the hundred as they are asked for.
@@ -160,14 +165,14 @@ class QueryCatalog(Catalog):
         """
         with self._working():
             cursor = self._db.execute(text)
-            first = cursor.fetchmany(_AT_ONCE)
+            first = _batch(cursor)
         return tuple(column[0] for column in cursor.description or ()), self._rest(cursor, first)
 
     def _rest(self, cursor: sqlite3.Cursor, rows: list[Row]) -> Iterator[list[Row]]:
         while rows:
             yield rows
             with self._working():
-                rows = cursor.fetchmany(_AT_ONCE)
+                rows = _batch(cursor)
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -180,3 +185,16 @@ class QueryCatalog(Catalog):
             raise
         finally:
             self._running = False
+
+
+def _batch(cursor: sqlite3.Cursor) -> list[Row]:
+    """The next rows; fewer where they are large."""
+    rows: list[Row] = []
+    size = 0
+    while len(rows) < _ROWS_AT_ONCE and size < _BYTES_AT_ONCE:
+        row = cursor.fetchone()
+        if row is None:
+            break
+        rows.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+    return rows

@@ -176,5 +176,4 @@ ALL: dict[str, Any] = {
             )
         )
     ),
-    "QUERY_COUNT_FOLDERS": select(func.count()).select_from(folder),
 }

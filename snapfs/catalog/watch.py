@@ -47,6 +47,7 @@ class Watch:
         self._most_bytes = most_bytes
         self._overdue = overdue
         self._spent_s = 0.0
+        self._stopped_s = 0.0
         self._since: float | None = None
         self._over = False
         self._changed = Condition()

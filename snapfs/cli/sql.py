@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from os import _exit
 
 from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
@@ -45,8 +46,6 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         _print_views(invocation)
         return Exit.DONE
     text = _standard_input() if arguments.text == "-" else arguments.text
-    if not text.strip():
-        raise UsageError("the query is empty", subject="sql", hint="`snapfs sql` lists the views")
     options = QueryOptions(
         timeout_s=arguments.timeout or None,
         rows=arguments.limit or None,
@@ -75,7 +74,7 @@ def _give_up(invocation: Invocation) -> None:
     Nothing is lost with it: temporary files have no names, and the catalog is only read.
     """
     invocation.warn("the query did not stop at its time limit and was given up")
-    os._exit(Exit.PARTIAL)
+    _exit(Exit.PARTIAL)
 
 
 def _standard_input() -> str:

@@ -23,7 +23,7 @@ from snapfs.catalog.queries import (
 from snapfs.catalog.watch import Reason
 from snapfs.errors import SnapfsError, UsageError
 from snapfs.model.units import exact_size
-from snapfs.query.mistakes import mistake
+from snapfs.query.mistakes import VIEWS_LISTED, mistake
 from snapfs.repository.opened import CATALOG, Repository
 
 _PLACED = re.compile(rf"\b({'|'.join(sorted(PLACED))})\b", re.IGNORECASE)
@@ -62,6 +62,8 @@ class Answer:
         with self._told():
             catalog.begin(placed=_PLACED.search(text) is not None)
             self.columns, self._batches = catalog.run(text)
+            if not self.columns:
+                raise UsageError("the query is empty", subject="sql", hint=VIEWS_LISTED)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """The rows."""

@@ -39,6 +39,8 @@ HOT = (
     "VERIFY_CONTENT_BLOCK", "VERIFY_CONTENT_COUNT", "SCAN_NAMED", "LISTED_OTHER_NAMES",
     "CONTENT_BY_DIGEST",
     "SOLE_OF_FEW", "SOLE_ORPHANS", "SOLE_KEEP", "SOLE_BLOCKS", "SOLE_PACK_PUT", "SOLE_STAYS", "SOLE_BYTES",
+    "VERIFY_CONTENT_BLOCK", "VERIFY_CONTENT_COUNT",
+    "QUERY_FOLDERS", "QUERY_OLD_FOLDERS", "QUERY_NAMES", "QUERY_OLD_NAMES", "QUERY_LEVEL",
 )  # fmt: skip
 
 
@@ -50,6 +52,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Catalog]:
     opened.stage_tables()
     prepare(opened)
     for text in (*sql.CREATE_STAGE_INDEX, *sql.CREATE_USAGE):
+    for text in (*sql.CREATE_STAGE_INDEX, *sql.CREATE_QUERY, *sql.CREATE_QUERY_INDEX):
         opened.execute(text)
     yield opened
     opened.close()

@@ -71,6 +71,7 @@ FOREIGN = {
     "fsck": "verify",
     "get": "restore",
     "history": "log",
+    "query": "sql",
     "remove": "delete",
     "revert": "restore SNAP --in-place",
     "rm": "delete",
