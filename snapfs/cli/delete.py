@@ -11,7 +11,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument
 from snapfs.cli.frame.states import States
-from snapfs.cli.frame.where import open_to_write
+from snapfs.cli.frame.where import open_to_read, open_to_write
 from snapfs.cli.render.deleted import gain, what_stays
 from snapfs.cli.render.table import plain_lines
 from snapfs.cli.render.text import Mode, local_time, reference
@@ -31,7 +31,13 @@ class Arguments(Changing):
 
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
-    with open_to_write(invocation, spend_reserve=True) as repository:
+    # What it would do can be asked of a repository that may only be read.
+    opened = (
+        open_to_read(invocation)
+        if arguments.dry_run
+        else open_to_write(invocation, spend_reserve=True)
+    )
+    with opened as repository:
         states = States(invocation, repository)
         chosen = states.snapshots_of(arguments.snapshots)
         refuse_pinned(repository, chosen, dry_run=arguments.dry_run)

@@ -102,8 +102,8 @@ COMMAND = Command(
     description="""\
 Without SNAP it lists the snapshots of the root I stand in: the size of all files; of that, the bytes
 that are unique to the snapshot, each once, because no other snapshot of any root has them; and the
-shared rest (what others have as well, what is in several of its files, and holes). `stored` is what the
-unique bytes take in the repository, compressed. What two snapshots have between them is unique to neither:
+shared rest (what others have as well, what is in several of its files, and holes). `packed` is what the
+unique bytes take in the packs, compressed: what deleting this snapshot alone frees, now or for prune. What two snapshots have between them is unique to neither:
 ask for both.
 
 With SNAP it says what deleting exactly this set would do: what it would free at once, which are packs

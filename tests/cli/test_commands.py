@@ -532,6 +532,9 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("purge", "b", "-y"),
         ("delete", "s1", "-y"), ("verify",), ("runs",), ("info",), ("completion", "bash"),
         ("rebuild-catalog",), (), ("--version",),
+        ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("usage",),
+        ("usage", "s1"), ("usage", "--by-path"), ("delete", "s1", "-y"), ("verify",),
+        ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip
     answers = [past(*words, "--json") for words in lines]
     shutil.rmtree(past.home / ".local/share/snapfs/repository/packs")

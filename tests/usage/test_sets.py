@@ -6,14 +6,18 @@ import fcntl
 import os
 import shutil
 import signal
+import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from snapfs.catalog.database import Catalog
 from snapfs.progress import NullProgress
 from snapfs.repository.opened import Repository
 from snapfs.usage import PathOptions, usage, usage_by_path, usage_of_set
@@ -174,3 +178,46 @@ def test_a_change_under_way_is_told(past: History) -> None:
     assert past.referee("usage", "latest", "--json", cwd=past.tree).json()["unfinished"] is True
     past.referee("pin", "s0", cwd=past.tree)
     assert not past.referee("usage", "latest", cwd=past.tree).errors
+
+
+def test_nothing_is_waited_for(past: History) -> None:
+    """Writers hold every lock there is, and the catalog is being written: questions are answered."""
+    locks = past.snapfs.repository / "locks"
+    catalog = past.snapfs.repository / "catalog.db"
+    with ExitStack() as stack:
+        for path in locks.iterdir():
+            fcntl.flock(stack.enter_context(path.open("rb+")), fcntl.LOCK_EX)
+        writer = stack.enter_context(closing(sqlite3.connect(catalog, isolation_level=None)))
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("DELETE FROM snapshot")
+        for words in (("usage",), ("usage", "s1"), ("usage", "--by-path"), ("delete", "s1", "-n")):
+            assert past.referee(*words, cwd=past.tree).out
+
+
+def test_statements_do_not_follow_the_history(
+    past: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many of twice the snapshots with twice the files."""
+    real = Catalog.execute
+    seen: list[str] = []
+
+    def execute(self: Catalog, statement: str, params: Any = ()) -> sqlite3.Cursor:
+        seen.append(statement)
+        return real(self, statement, params)
+
+    def counts() -> list[int]:
+        found = []
+        for words in (("usage",), ("usage", "s0..s1"), ("usage", "--by-path", "--depth", "2")):
+            seen.clear()
+            past.referee(*words, cwd=past.tree)
+            found.append(len(seen))
+        return found
+
+    monkeypatch.setattr(Catalog, "execute", execute)
+    before = counts()
+    for number in range(3, 6):
+        for copy in range(30):
+            (past.tree / f"{number}-{copy}").write_bytes(os.urandom(100))
+        past.change()
+        past.referee("create", past.tree, "--name", f"s{number}")
+    assert counts() == before

@@ -21,7 +21,7 @@ _SNAPSHOT_COLUMNS = (
     Column("size", right=True, gives_way=5),
     Column("unique", right=True),
     Column("shared", right=True, gives_way=3),
-    Column("stored", right=True, gives_way=4),
+    Column("packed", right=True, gives_way=4),
 )
 _PATH_COLUMNS = (
     Column("stored", right=True),
