@@ -23,6 +23,12 @@ DigestRow = tuple[int, int, bytes]
 NEWEST = 0
 
 
+def want_nothing(catalog: Catalog) -> None:
+    """Empty ``damaged_block``, and have it looked up by digests."""
+    catalog.execute(sql.DAMAGED_CLEAR)
+    catalog.execute(next(text for text in sql.CREATE_STAGE_INDEX if "damaged_block" in text))
+
+
 def find_lost(catalog: Catalog) -> None:
     """From ``damaged_block`` to the contents and inodes that need one of its blocks."""
     for statement in (

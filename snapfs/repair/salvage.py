@@ -18,6 +18,7 @@ from snapfs.blocks.store import BlockSink
 from snapfs.capture.adopt import REPAIR_STEM
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
+from snapfs.catalog.losing import want_nothing
 from snapfs.catalog.stage import Stage
 from snapfs.errors import SnapfsError
 from snapfs.progress import Progress
@@ -33,7 +34,7 @@ class Store:
     def __init__(self, repository: Repository, *, dry_run: bool) -> None:
         catalog = repository.catalog
         self._stage = Stage(catalog, first=False)
-        catalog.execute(sql.DAMAGED_CLEAR)
+        want_nothing(catalog)
         self._sink = (
             None if dry_run else BlockSink(repository.backend, repository.config.id, REPAIR_STEM)
         )

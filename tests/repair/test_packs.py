@@ -14,10 +14,12 @@ import pytest
 from snapfs import faults
 from snapfs.blocks.pack import PACK_HEADER_BYTES
 from snapfs.blocks.segment import HEADER_BYTES
+from snapfs.catalog import compiled as sql
 from snapfs.catalog.rows import SnapshotRow
 from snapfs.errors import RepositoryError, StorageFullError
 from snapfs.progress import RecordingProgress
 from snapfs.repair import LostFile, RepairOptions, RepairResult, repair
+from snapfs.repair.salvage import Store as Found
 from snapfs.repository.rebuild import rebuild_catalog
 from snapfs.storage.openfile import FileWriter
 from tests.damage.damaging import DAMAGES, flip
@@ -293,3 +295,15 @@ def test_a_file_that_cannot_be_read_is_named(store: Store, monkeypatch: pytest.M
     assert planned.lost_files == 1
     assert [(one.path, one.errno) for one in progress.problems] == [(b"a", errno.EACCES)]
     assert mend(store)[1] == {}
+
+
+def test_wanted_blocks_are_looked_up(store: Store) -> None:
+    """By their digests: every block of every pack may be one."""
+    (store.tree() / "a").write_bytes(b"a")
+    store.take("s0")
+    with store.open() as repository:
+        Found(repository, dry_run=True)
+        for statement in (sql.DAMAGED_WANTED, sql.DAMAGED_FOUND, sql.DAMAGED_ANY):
+            text = f"EXPLAIN QUERY PLAN {statement}"
+            plan = repository.catalog.execute(text, {"digest": b""}).fetchall()
+            assert "damaged_block_digest" in plan[0][3]
