@@ -26,7 +26,6 @@ from snapfs.catalog.stage_schema import (
     dead_block,
     dead_pack,
 )
-from snapfs.catalog.statements_read import first_diff_at, no_diff_at
 from snapfs.catalog.statements_rows import p
 
 _older_name = dirent_diff.alias("older_name")
@@ -60,31 +59,22 @@ FOLD: dict[str, Any] = {
             ),
         )
     ),
-    # Entries of a directory that the previous snapshot does not have. One that a purge has parted was born
-    # more than once: the row that it had then says when.
+    # Entries of a directory that no earlier snapshot has: one that a purge has parted is born more than once.
     "FOLD_NAMES_UNBORN": delete(dirent_diff).where(
         and_(
             _at_gone_name,
-            or_(
-                exists(
-                    select(1).where(
-                        and_(
-                            _parent.c.id == dirent_diff.c.parent_id,
-                            _parent.c.born > p("previous"),
-                            no_diff_at(_parent.c.id, p("gone")),
-                        )
+            ~exists(
+                select(1).where(
+                    and_(_parent.c.id == dirent_diff.c.parent_id, _parent.c.born <= p("previous"))
+                )
+            ),
+            ~exists(
+                select(1).where(
+                    and_(
+                        _parent_diff.c.inode_id == dirent_diff.c.parent_id,
+                        _parent_diff.c.born <= p("previous"),
                     )
-                ),
-                exists(
-                    select(1).where(
-                        and_(
-                            _parent_diff.c.inode_id == dirent_diff.c.parent_id,
-                            _parent_diff.c.born > p("previous"),
-                            _parent_diff.c.snapshot_id
-                            == first_diff_at(_parent_diff.c.inode_id, p("gone")),
-                        )
-                    )
-                ),
+                )
             ),
         )
     ),
