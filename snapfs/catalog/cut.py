@@ -88,7 +88,7 @@ def _set_apart(catalog: Catalog, keys: Sequence[Key], head: int) -> None:
     """Give directories that lose a name rows that begin and end with that, and no fingerprint there."""
     for key in keys:
         for at in key.span:
-            if _birth(catalog, key.parent) <= at < head:
+            if at != head:
                 catalog.execute(sql.SPLIT_INODE, {"inode": key.parent, "at": at})
     for key in keys:
         where = {"inode": key.parent, "low": key.span.low, "high": key.span.high}

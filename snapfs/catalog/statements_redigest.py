@@ -44,17 +44,23 @@ ALL: dict[str, Any] = {
         )
     )
     .values(tree_digest=p("digest")),
-    # An inode's value at a snapshot, which it had by a later row, as a row of its own.
+    # An inode's value at a snapshot, which it had by a later row, as a row of its own. Where it was not
+    # born yet, or was away for a while, it had none.
     "SPLIT_INODE": upsert(inode_diff)
     .from_select(
         ["inode_id", "snapshot_id", *_VALUES],
         union_all(
             select(_row.c.inode_id, p("at"), *[_row.c[name] for name in _VALUES]).where(
-                and_(_row.c.inode_id == p("inode"), _row.c.snapshot_id == _first)
+                and_(
+                    _row.c.inode_id == p("inode"),
+                    _row.c.snapshot_id == _first,
+                    _row.c.born <= p("at"),
+                )
             ),
             select(inode.c.id, p("at"), *[inode.c[name] for name in _VALUES]).where(
                 and_(
                     inode.c.id == p("inode"),
+                    inode.c.born <= p("at"),
                     ~exists(
                         select(1).where(
                             and_(_later.c.inode_id == p("inode"), _later.c.snapshot_id >= p("at"))

@@ -19,7 +19,7 @@ from snapfs.errors import Exit, UsageError
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
 from snapfs.purge import PurgeOptions, PurgeResult, plan_purge, purge
-from snapfs.repository.scrub import PLACEHOLDER
+from snapfs.repository.takeout import PURGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _meant(states: States, words: Sequence[str]) -> tuple[Root, list[bytes]]:
 def _without_paths(words: Sequence[bytes], paths: Sequence[str]) -> tuple[bytes, ...]:
     """The command line as it is written down: what is purged is not to be found there either."""
     hidden = set(map(encode, paths))
-    return tuple(PLACEHOLDER.encode() if word in hidden else word for word in words)
+    return tuple(PURGED.encode() if word in hidden else word for word in words)
 
 
 COMMAND = Command(

@@ -16,7 +16,7 @@ from snapfs import faults
 from snapfs.blocks.packreader import PackReader
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.vacuum import cut_log, wipe
-from snapfs.errors import SnapfsError, StorageFullError
+from snapfs.errors import SnapfsError
 from snapfs.progress import Progress
 from snapfs.reclaim.packs import remove_doomed
 from snapfs.repository.changes import restart_journal
@@ -52,8 +52,8 @@ def finish_purge(
             with repository.catalog.write() as catalog:
                 catalog.drop_meta(UNFINISHED)
             cut_log(repository.catalog, 0)
-    except StorageFullError as error:
-        left.append(f"the rest: {error.message}")
+    except SnapfsError as error:
+        left.append(f"what it had not come to yet: {error.message}")
     left += _quarantined(repository)
     return tuple(left)
 

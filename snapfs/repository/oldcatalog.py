@@ -12,6 +12,7 @@ from snapfs.errors import SnapfsError
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
 from snapfs.repository.opened import CATALOG
+from snapfs.repository.takeout import PURGED, is_unfinished
 
 NEW_CATALOG = b"tmp-" + CATALOG
 """What a rebuild makes, until it is complete."""
@@ -65,6 +66,10 @@ def carry_runs(path: bytes, catalog: Catalog) -> None:
     with catalog.write():
         known = {row[0] for row in catalog.execute(sql.DUMP_RUN)}
         new = [row for row in rows if row[0] not in known and _is_run(row)]
+        if is_unfinished(catalog):
+            # The journal had a purge that the old catalog had not: which of these have the path in them
+            # nobody knows any more.
+            new = [(*row[:1], PURGED, *row[2:7], "") for row in new]
         catalog.executemany(sql.PUT_RUN, new)
         beyond = 1 + max((row[0] for row in new), default=0)
         catalog.execute(sql.COUNTER_SET, {"counter": "run", "value": beyond})

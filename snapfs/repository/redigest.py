@@ -42,7 +42,10 @@ def redigest(catalog: Catalog, directories: Iterable[int]) -> None:
 
 
 def split(catalog: Catalog, inode: int, at: int) -> None:
-    """Give an inode a row of its own at a snapshot that is no head; says nothing new (inside a write)."""
+    """Give an inode a row of its own at a snapshot that is no head; says nothing new (inside a write).
+
+    Where it is not there, nothing happens.
+    """
     catalog.execute(sql.SPLIT_INODE, {"inode": inode, "at": at})
 
 
@@ -136,12 +139,9 @@ class _Work:
 
         They end where that does, and begin where it begins unless it was not the child before.
         """
-        born = self._catalog.value(sql.BIRTH, {"inode": parent})
-        if born is None or born > both.high:
-            return
         if both.high != self._head:
             split(self._catalog, parent, both.high)
-        if both.low > named.low and both.low >= born:
+        if both.low > named.low:
             split(self._catalog, parent, both.low)
         for span in self._spans(parent):
             if both.low < span.high <= both.high:

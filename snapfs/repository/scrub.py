@@ -17,9 +17,8 @@ from snapfs.catalog.database import Catalog
 from snapfs.errors import DamageError
 from snapfs.fs.rules import IGNORE_FILE, Rules
 from snapfs.model.path import join
-from snapfs.repository.takeout import Texts
+from snapfs.repository.takeout import PURGED, Texts
 
-PLACEHOLDER = "PURGED"
 _SEPARATORS = r"/:@=,;\s'\"`()"
 _BETWEEN = re.compile(f"[{_SEPARATORS}]+")
 _MOST_PARTS = 6
@@ -143,7 +142,7 @@ def _scrubber(names: Sequence[bytes], paths: Sequence[bytes], root_path: bytes |
     if not choices:
         return lambda text: text
     pattern = re.compile(f"(?:{'|'.join(choices)})(?![^{_SEPARATORS}])")
-    return lambda text: pattern.sub(PLACEHOLDER, text)
+    return lambda text: pattern.sub(PURGED, text)
 
 
 def _as_written(name: bytes) -> str:

@@ -1,0 +1,127 @@
+"""What may hinder a purge: it is refused with nothing done, or says what is left and goes on later."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from snapfs.repository.locks import GC, Locks
+from tests.harness.inprocess import InProcess
+from tests.harness.trees import assert_same, survey
+from tests.purge.traces import traces
+
+MARKER = b"qZtroubleZq"
+
+
+@pytest.fixture
+def taken(run: InProcess, tree: Path) -> InProcess:
+    """Two snapshots; the marker's block shares a pack with others."""
+    for turn in range(2):
+        (tree / "secret").write_bytes(MARKER + b" %d" % turn)
+        (tree / "kept").write_bytes(os.urandom(3000))
+        run("create", tree, "--name", f"s{turn}", cwd=tree)
+    return run
+
+
+def test_it_is_asked_for_first_and_the_root_stays(taken: InProcess, tree: Path) -> None:
+    before = traces(taken.repository, MARKER)
+    assert "asks first" in taken("purge", "secret", cwd=tree, ok=(2,)).errors
+    assert "roots remove" in taken("purge", ".", "--yes", cwd=tree, ok=(2,)).errors
+    assert "which path" in taken("purge", "--yes", cwd=tree, ok=(2,)).errors
+    assert "no snapshot of tree has nothing" in taken(
+        "purge", "nothing", "secret", "--yes", cwd=tree, ok=(1,)
+    ).errors  # fmt: skip
+    assert traces(taken.repository, MARKER) == before
+
+
+def test_pinned_snapshots_are_named(taken: InProcess, tree: Path) -> None:
+    taken("pin", "s0", cwd=tree)
+    assert taken("purge", "secret", "-n", "--json", cwd=tree).json()["pinned"] == ["s0"]
+
+
+def test_somebody_reads_blocks(taken: InProcess, tree: Path) -> None:
+    before = traces(taken.repository, MARKER)
+    fd = os.open(taken.repository, os.O_RDONLY)
+    try:
+        with Locks(fd, None, write=True).hold(GC, exclusive=False):
+            taken("purge", "secret", "--yes", cwd=tree, ok=(11,))
+    finally:
+        os.close(fd)
+    assert traces(taken.repository, MARKER) == before
+    taken("verify", "--data")
+
+
+def test_somebody_reads_the_catalog(taken: InProcess, tree: Path) -> None:
+    """The log cannot be cut meanwhile: that is said, and the next purge does it."""
+    with closing(sqlite3.connect(taken.repository / "catalog.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM dirent").fetchall()
+        done = taken("purge", "secret", "--yes", cwd=tree, ok=(3,))
+        assert "somebody reads the catalog" in done.errors
+        assert any(b"secret" in row for row in reader.execute("SELECT name FROM dirent"))
+    assert "not finished" in taken("verify").errors
+    taken("purge", "--deleted", "--yes", cwd=tree)
+    assert traces(taken.repository, MARKER) == set()
+    assert traces(taken.repository, b"secret") == set()
+
+
+def test_what_was_set_aside_goes_or_is_named(taken: InProcess, tree: Path) -> None:
+    repository = taken.repository
+    (repository / "catalog.db.old").write_bytes(MARKER)
+    (repository / "journal" / "damaged-0000000001.log").write_bytes(MARKER)
+    (repository / "packs" / "tmp-root-9-0").write_bytes(MARKER)
+    (repository / "packs" / "stranger").write_bytes(MARKER)
+    (repository / "quarantine").mkdir()
+    (repository / "quarantine" / "pack").write_bytes(MARKER)
+    done = taken("purge", "secret", "--yes", "--json", cwd=tree, ok=(3,)).json()
+    assert len(done["remaining"]) == done["problems"] == 2
+    left = {
+        path for path in repository.rglob("*") if path.is_file() and MARKER in path.read_bytes()
+    }
+    assert left == {repository / "packs" / "stranger", repository / "quarantine" / "pack"}
+
+
+def test_a_damaged_pack_stays_and_is_named(taken: InProcess, tree: Path, target: Path) -> None:
+    """What else lies in it might be lost with it."""
+    state = survey(tree).without([b"secret"])
+    for pack in (taken.repository / "packs").iterdir():
+        data = bytearray(pack.read_bytes())
+        at = data.index(MARKER + b" 0") if MARKER + b" 0" in data else None
+        if at is not None:
+            data[at] ^= 1
+            pack.write_bytes(data)
+            damaged = pack
+    done = taken("purge", "secret", "--yes", "--json", cwd=tree, ok=(3,)).json()
+    assert damaged.name in done["remaining"][0]
+    assert damaged.exists()
+    assert done["packs_rewritten"] == 1
+    taken("restore", "s1", "--to", target, cwd=tree)
+    assert_same(state, survey(target))
+
+
+def test_a_full_disk_leaves_all_as_it_was(
+    small_filesystem: Callable[..., Path], tree: Path, target: Path
+) -> None:
+    disk = small_filesystem("ext4", 64 << 20)
+    run = InProcess(disk / "repository")
+    (tree / "secret").write_bytes(MARKER)
+    (tree / "kept").write_bytes(os.urandom(18 << 20))
+    run("create", tree, "--name", "s1", cwd=tree)
+    state = survey(tree)
+    filler = disk / "filler"
+    free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
+    filler.write_bytes(bytes(free - (1 << 20)))
+    packs = sorted(path.name for path in (run.repository / "packs").iterdir())
+    run("purge", "secret", "--yes", cwd=tree, ok=(1,))
+    assert sorted(path.name for path in (run.repository / "packs").iterdir()) == packs
+    run("restore", "s1", "--to", target)
+    assert_same(state, survey(target))
+    run("verify", "--data")
+    filler.unlink()
+    run("purge", "secret", "--yes", cwd=tree)
+    assert traces(run.repository, MARKER) == set()
