@@ -32,17 +32,16 @@ class Listed:
         self._keys: SpilledMap[int] = spill.map()
         self._deciding = {IGNORE_FILE, *rules.if_present, *([CACHE_TAG] if rules.caches else [])}
 
-    def add(self, path: bytes) -> bool:
-        """Have a path looked at; whether it was not to be looked at yet.
-
-        What says of a whole directory what is left out there stands for that directory.
-        """
+    def add(self, path: bytes) -> None:
+        """Have a path looked at. What says of a whole directory what is left out there stands for it."""
         above, _, name = path.rpartition(b"/")
-        if name in self._deciding:
-            path = above
+        self._keys[_key(above if name in self._deciding else path)] = 1
+
+    def add_new(self, path: bytes) -> bool:
+        """Have a path looked at, if it is not to be looked at yet; whether that is so."""
         if self.covers(path):
             return False
-        self._keys[_key(path)] = 1
+        self.add(path)
         return True
 
     def covers(self, path: bytes) -> bool:

@@ -32,8 +32,8 @@ from snapfs.model.quote import quote
 from snapfs.progress import Problem, Progress
 from snapfs.tree.state import Paths, StoredState
 
-_AT_ONCE = 128
-"""Names that ``SCAN_NAMED`` takes."""
+MANY_NAMES, FEW_NAMES = 128, 8
+"""Names that ``SCAN_NAMED`` and ``SCAN_NAMED_FEW`` take: a list of many is made anew for each query."""
 _NO_NAME = b""
 
 
@@ -65,7 +65,7 @@ def scan_listed(
             stage.settle(root.root.id, **devices, read_all=options.checksum)
             paths = Paths(StoredState(catalog, None), root.inode_id)
             others = (paths.of_name(*name) for name in stage.other_names(root.root.id, **devices))
-            if not sum(listed.add(path) for path in others if path is not None):
+            if not sum(listed.add_new(path) for path in others if path is not None):
                 break
             stage.clear()
     finally:
@@ -134,7 +134,7 @@ class ListedScanner(Scanner):
         """Look at what is listed in a directory; the subdirectories to go into, as they come."""
         here = prefix(self._stack.parts)
         while True:
-            names, leads = self._cursor.names(here, _AT_ONCE)
+            names, leads = self._cursor.names(here, MANY_NAMES)
             if not names:
                 return
             last = names[-1] if leads else _NO_NAME
@@ -170,8 +170,10 @@ class ListedScanner(Scanner):
         """What the head has under these names."""
         if frame.inode is None:
             return {}
-        padded = names + [_NO_NAME] * (_AT_ONCE - len(names))
-        rows = self.catalog.execute(sql.SCAN_NAMED, [frame.inode, *padded])
+        few = len(names) <= FEW_NAMES
+        padded = names + [_NO_NAME] * ((FEW_NAMES if few else MANY_NAMES) - len(names))
+        statement = sql.SCAN_NAMED_FEW if few else sql.SCAN_NAMED
+        rows = self.catalog.execute(statement, [frame.inode, *padded])
         return {row[0]: Known(*row) for row in rows}
 
     def _stray(self, name: bytes) -> None:

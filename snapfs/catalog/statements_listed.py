@@ -10,7 +10,6 @@ from snapfs.catalog.schema import dirent, inode
 from snapfs.catalog.stage_schema import lost
 from snapfs.catalog.staged import DIR, RACY, linked, other, s, same_group
 from snapfs.catalog.statements_read import ALL as READ
-from snapfs.catalog.statements_read import KNOWN_AT_ONCE
 from snapfs.catalog.statements_rows import p
 from snapfs.catalog.statements_settle import ALL as SETTLE
 
@@ -33,16 +32,22 @@ _of_group = select(
 ).where(and_(linked, s.c.inode < 0))
 _partly_seen = union(select(_ahead.c.inode), _of_group).subquery("partly_seen")
 
+
+def _named(most: int) -> Any:
+    """Children of a directory by names, so many at once."""
+    children = READ["SCAN_CHILDREN"]
+    names: list[Any] = [bindparam(f"n{number:03}") for number in range(most)]
+    return (
+        select(*children.selected_columns)
+        .select_from(*children.get_final_froms())
+        .where(and_(dirent.c.parent_id == p("parent"), dirent.c.name.in_(names)))
+    )
+
+
 ALL: dict[str, Any] = {
     # As SCAN_CHILDREN, of some names.
-    "SCAN_NAMED": select(*READ["SCAN_CHILDREN"].selected_columns)
-    .select_from(*READ["SCAN_CHILDREN"].get_final_froms())
-    .where(
-        and_(
-            dirent.c.parent_id == p("parent"),
-            dirent.c.name.in_([bindparam(f"n{number:03}") for number in range(KNOWN_AT_ONCE)]),
-        )
-    ),
+    "SCAN_NAMED": _named(128),
+    "SCAN_NAMED_FEW": _named(8),
     # Names that were not looked at, of files of which another name is not what it was, or is new.
     "LISTED_OTHER_NAMES": select(dirent.c.parent_id, dirent.c.name)
     .select_from(_partly_seen.join(dirent, dirent.c.inode_id == _partly_seen.c.inode))
