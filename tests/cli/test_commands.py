@@ -529,10 +529,7 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("log", "a", "--content"), ("find", "*"), ("sql",), ("sql", "SELECT 1 AS one"),
         ("diff", "s1", "s3"), ("diff", "s1", "s2", "--content"), ("diff", "s1", "s2", "--stat"),
         ("restore", "s1", "--to", str(tmp_path / "x")), ("restore", "s1", "--in-place", "-n"),
-        ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("purge", "b", "-y"),
-        ("delete", "s1", "-y"), ("verify",), ("runs",), ("info",), ("completion", "bash"),
-        ("rebuild-catalog",), (), ("--version",),
-        ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("usage",),
+        ("restore", "s1", "--in-place", "-y"), ("tag", "s1", "t"), ("purge", "b", "-y"), ("usage",),
         ("usage", "s1"), ("usage", "--by-path"), ("delete", "s1", "-y"), ("verify",),
         ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip

@@ -10,6 +10,7 @@ process of the run, however that ends.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shutil
@@ -57,7 +58,8 @@ def leave(place: Path) -> None:
     # Twice: the filesystem, and the memory that held it.
     for _ in range(2):
         subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
-    place.rmdir()
+    with contextlib.suppress(OSError):  # another run cleared it away
+        place.rmdir()
 
 
 def _do(*command: str | Path) -> None:
