@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from snapfs.diff.changes import Change
 from snapfs.diff.operation import DiffOptions, diff
 from snapfs.diff.rot import ROTTEN, LiveResult, against_live
 from snapfs.diff.shown import ShowResult, show
 from snapfs.diff.text import unified
+from snapfs.tree.changes import Change
 
 __all__ = [
     "ROTTEN",

@@ -7,27 +7,24 @@ overlay over the head.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from snapfs.capture.capture import capture
-from snapfs.capture.seen import ScanOptions
-from snapfs.capture.store import BlockStore
+from snapfs.capture.live import stage_live
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.spill import Spill
-from snapfs.diff.changes import Change, Differ, Key
 from snapfs.errors import NotFoundError, UsageError
-from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.model.kinds import Kind
 from snapfs.model.path import within
-from snapfs.model.snapshot import LiveSide, Side, Snapshot, StoredSide
+from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.progress import Progress
 from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
+from snapfs.tree.between import Between
+from snapfs.tree.changes import Change, Differ, Key
 from snapfs.tree.state import StagedState, StoredState, held
 
 MAX_ID = (1 << 63) - 1
@@ -93,21 +90,14 @@ def _between(repository: Repository, a: StoredSide, b: StoredSide) -> Iterator[C
     """Two snapshots; the chain decides which is the older."""
     if a.snapshot.id == b.snapshot.id:
         return
-    older, newer = sorted((a, b), key=lambda side: side.snapshot.id)
     catalog = repository.catalog
     with closing(Spill()) as spill:
         with catalog.read():
             row = rows.root(catalog, a.root.id)
             if row is None or row.inode_id is None:
                 raise NotFoundError(f"root {a.root.label} has no snapshot", subject=a.root.label)
-            at = None if newer.snapshot.id == row.head_id else newer.snapshot.id
-            params = {"root": a.root.id, "from": older.snapshot.id, "until": newer.snapshot.id}
-            names: Iterator[Key] = catalog.execute(sql.CHANGED_NAMES, params)
-            inodes = (found[0] for found in catalog.execute(sql.CHANGED_INODES, params))
-            old = StoredState(catalog, older.snapshot.id)
-            differ = Differ(old, StoredState(catalog, at), row.inode_id, spill)
-            differ.run(names, inodes)
-        yield from differ.changes() if older is a else differ.inverted()
+            between = Between(catalog, row, spill, a.snapshot.id, b.snapshot.id)
+        yield from between.changes()
 
 
 def _against_live(
@@ -124,8 +114,15 @@ def _against_live(
         raise NotFoundError(f"root {stored.root.label} has no snapshot", subject=stored.root.label)
     with closing(Spill()) as spill:
         with repository.locks.hold(GC, exclusive=False):
-            path, checksum = stored.root.path, options.checksum
-            stage_live(repository, path, row, stored.snapshot, checksum, progress)
+            kept = rows.snapshot_row(catalog, stored.snapshot.id)
+            stage_live(
+                repository,
+                row,
+                Rules() if kept is None else Rules.from_text(kept.rules),
+                spare=held(catalog, stored.root.id, stored.snapshot.id),
+                checksum=options.checksum,
+                progress=progress,
+            )
             with catalog.read():
                 now = rows.root(catalog, stored.root.id)
                 if now is None or now.head_id != row.head_id:
@@ -140,40 +137,3 @@ def _against_live(
                 differ = Differ(old, StagedState(catalog), row.inode_id, spill)
                 differ.run(names, inodes)
         yield from differ.inverted() if inverted else differ.changes()
-
-
-def stage_live(
-    repository: Repository,
-    path: bytes,
-    row: rows.RootRow,
-    snapshot: Snapshot,
-    checksum: bool,
-    progress: Progress,
-) -> None:
-    """Capture the live directory into the stage, storing nothing."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        name = os.fsdecode(path)
-        raise NotFoundError(
-            f"directory {name} cannot be opened: {error.strerror}",
-            subject=name,
-            hint=f"if it moved: snapfs roots move {row.root.label} NEW-PATH",
-        ) from error
-    kept = rows.snapshot_row(repository.catalog, snapshot.id)
-    rules = Rules() if kept is None else Rules.from_text(kept.rules)
-    capture(
-        repository.catalog,
-        row,
-        fd,
-        RuleMatcher(rules),
-        ScanOptions(
-            one_file_system=rules.one_file_system,
-            checksum=checksum,
-            skip=repository.folders(),
-            spare=held(repository.catalog, row.root.id, snapshot.id),
-        ),
-        BlockStore(None),
-        now_ns=repository.clock.now_ns(),
-        progress=progress,
-    )

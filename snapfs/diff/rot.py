@@ -12,13 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from snapfs.diff.changes import Change
 from snapfs.diff.operation import DiffOptions, diff
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import State
 from snapfs.model.snapshot import LiveSide, StoredSide
 from snapfs.progress import Problem, Progress
 from snapfs.repository.opened import Repository
+from snapfs.tree.changes import Change
 
 ROTTEN = "B"
 """The letter of a file whose bytes differ though nobody wrote to it."""

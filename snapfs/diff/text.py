@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from snapfs.blocks.reader import BlockReader
 from snapfs.catalog.places import places
-from snapfs.diff.changes import Change
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_file
 from snapfs.model.entry import Entry
@@ -17,6 +16,7 @@ from snapfs.model.kinds import Kind
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side
 from snapfs.repository.opened import Repository
+from snapfs.tree.changes import Change
 
 MAX_BYTES = 16 * 1024 * 1024
 """Larger files are compared by `diff` itself only: their lines would not be read by anybody."""

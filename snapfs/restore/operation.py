@@ -7,23 +7,26 @@ One read transaction spans the whole run, so that a snapshot deleted meanwhile i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 
 from snapfs import faults
 from snapfs.catalog import rows, streams
-from snapfs.catalog.places import Place, places, places_of
 from snapfs.catalog.rows import SnapshotRow
-from snapfs.errors import DamageError, NotFoundError, SnapfsError, UsageError
+from snapfs.errors import NotFoundError, SnapfsError, UsageError
 from snapfs.fs.rules import Rules
+from snapfs.inplace.known import KnownFiles
+from snapfs.inplace.protect import Protection
+from snapfs.inplace.safety import spare_held, take_safety
+from snapfs.inplace.saved import Saved
+from snapfs.inplace.source import live_directory, refuse_repository, stored_source
 from snapfs.materialize import owners
 from snapfs.materialize.apply import materialize
 from snapfs.materialize.wanted import (
     MaterializeOptions,
     MaterializeResult,
     Overwrite,
-    Source,
     WantedDir,
 )
 from snapfs.model.kinds import Kind
@@ -33,12 +36,9 @@ from snapfs.repository.locks import GC, restore_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import make_reserve
 from snapfs.repository.runs import recorded
-from snapfs.restore.known import KnownFiles
 from snapfs.restore.options import OwnerRule, RestoreOptions, RestorePlan, RestoreResult
-from snapfs.restore.protect import Protection
-from snapfs.restore.safety import take_safety
-from snapfs.restore.saved import Saved
 from snapfs.restore.selection import Filter, Selection
+from snapfs.restore.stakes import Stakes
 from snapfs.tree.state import spared
 
 TOLD = 1000
@@ -105,7 +105,7 @@ def restore(
         safety: Snapshot | None = None
         if options.in_place and options.safety and not options.dry_run and os.path.isdir(target):
             _check_paths(repository, root, snapshot, options, target)
-            safety = take_safety(repository, root, snapshot, options, progress=progress)
+            safety = _take_safety(repository, root, snapshot, options, progress)
             on_safety(safety)
             faults.point("restore.safety-taken")
         done = _write(repository, root, snapshot, options, progress=progress, safety=safety)
@@ -131,18 +131,31 @@ def restore(
         )
 
 
+def _take_safety(
+    repository: Repository,
+    root: Root,
+    snapshot: Snapshot,
+    options: RestoreOptions,
+    progress: Progress,
+) -> Snapshot:
+    inode, _, kept = _place(repository, root, snapshot)
+    assert root.path is not None
+    rules = Rules.from_text(kept.rules)
+    return take_safety(
+        repository,
+        root,
+        rules,
+        kept,
+        spare=spare_held(repository, root, rules, kept),
+        message=f"before restore of {snapshot.name}",
+        refuse=Stakes(repository.catalog, inode, snapshot, options, root.path).refuse,
+        progress=progress,
+    )
+
+
 def _target(root: Root, options: RestoreOptions) -> bytes:
     if options.in_place:
-        if root.path is None:
-            raise UsageError(f"{root.label} is a stream without a directory", hint="give --to DIR")
-        if os.path.realpath(root.path) != root.path:
-            name = os.fsdecode(root.path)
-            raise UsageError(
-                f"{name} leads through a symlink by now",
-                subject=name,
-                hint=f"snapfs roots move {root.label} DIR says where it is, or give --to DIR",
-            )
-        return root.path
+        return live_directory(root, otherwise="give --to DIR")
     if options.to is None:
         raise UsageError("restore needs a target", hint="give --to DIR or --in-place")
     return options.to
@@ -197,7 +210,7 @@ def _write(
         untouched = repository.own_folders().has
         rules = Rules.from_text(kept.rules)
         brought = spared(catalog, root.id, rules.spared)
-        protection = Protection(rules, chosen, target, prefix, untouched, brought)
+        protection = Protection(rules, target, prefix, untouched, brought, chosen.left_alone)
         if not sound:
             what = (
                 f"the catalog is damaged: this is not {snapshot.name} as it was; run snapfs verify"
@@ -206,11 +219,7 @@ def _write(
         done = materialize(
             target,
             _chain(first, wanted),
-            Source(
-                repository.path,
-                lambda ids: _locate(repository, ids),
-                streams.Linked(catalog, at, everything=not options.paths),
-            ),
+            stored_source(repository, streams.Linked(catalog, at, everything=not options.paths)),
             MaterializeOptions(
                 overwrite=_policy(options),
                 delete=options.delete and sound,
@@ -305,19 +314,6 @@ def _chain(first: WantedDir, rest: Iterator[WantedDir]) -> Iterator[WantedDir]:
     yield from rest
 
 
-def _locate(repository: Repository, contents: Sequence[int]) -> Mapping[int, Iterable[Place]]:
-    """Large files come alone: their extents are told one by one."""
-    if len(contents) == 1:
-        return {contents[0]: _each_place(repository, contents[0])}
-    return places_of(repository.catalog, contents)
-
-
-def _each_place(repository: Repository, content: int) -> Iterator[Place]:
-    """The extents of a content, as far as the catalog has them: then bytes are missing, which is told."""
-    with suppress(DamageError):
-        yield from places(repository.catalog, content)
-
-
 def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owners.OwnerRule:
     if options.owner == OwnerRule.NONE:
         return owners.OwnerRule.nobody()
@@ -327,18 +323,9 @@ def _owner(repository: Repository, root: Root, options: RestoreOptions) -> owner
     return owners.OwnerRule()
 
 
-def _lies_in(repository: Repository, target: bytes) -> bool:
-    real = os.path.realpath(target)
-    own = repository.resolved
-    if real == own or real.startswith(own + b"/"):
-        return True
-    return repository.own_folders().has(real)  # a bind mount of it has another path
-
-
 def _check_target(repository: Repository, target: bytes, options: RestoreOptions) -> None:
     name = os.fsdecode(target)
-    if _lies_in(repository, target):
-        raise UsageError(f"{name} lies in the repository", subject=name, hint="name another target")
+    refuse_repository(repository, target)
     if options.in_place or options.overwrite is not None:
         return
     try:

@@ -48,6 +48,12 @@ class Filter:
         """Whether the path, or a directory above it, is asked for."""
         return self._include is None or _hit(self._include, path, is_dir)
 
+    def left_alone(self, path: bytes, is_dir: bool) -> bool:
+        """Whether nothing is to be done to the path."""
+        if self.empty:
+            return False
+        return self.excluded(path, is_dir) or not self.included(path, is_dir)
+
     def unused(self) -> Iterator[RuleLine]:
         """Patterns that matched nothing, once all has been gone through."""
         for matcher in (self._include, self._exclude):

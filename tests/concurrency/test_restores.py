@@ -11,12 +11,11 @@ import pytest
 from snapfs.blocks.reader import BlockReader
 from snapfs.fs.patterns import split_lines
 from snapfs.fs.rules import RuleLine, Rules
+from snapfs.inplace.protect import Protection
 from snapfs.materialize.attributes import KEEP
 from snapfs.materialize.dirtable import TOP, DirCache, DirTable
 from snapfs.materialize.filewriter import REPLACES, FileJob, FileWriter
 from snapfs.model.extents import ExtentKind
-from snapfs.restore.protect import Protection
-from snapfs.restore.selection import Filter
 from snapfs.storage.files import FileBackend
 from tests.harness.inprocess import InProcess
 
@@ -68,9 +67,7 @@ def test_a_worker_without_a_parent_gives_no_file_its_name(workspace: Path, tree:
 def test_rules_on_the_way_down_are_made_once(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory of many levels is deleted in a time that follows their number."""
     rules = Rules(patterns=tuple(RuleLine(line, "test") for line in split_lines(b"*.o\n")))
-    kept = Protection(
-        rules, Filter((), ()), os.fsencode(tree), b"", lambda _: False, lambda _: False
-    )
+    kept = Protection(rules, os.fsencode(tree), b"", lambda _: False, lambda _: False)
     entered = []
     enter = kept._matcher.enter
     monkeypatch.setattr(kept._matcher, "enter", lambda *args: entered.append(args) or enter(*args))

@@ -1,4 +1,4 @@
-"""What a restore never deletes, although the snapshot does not have it."""
+"""What is never deleted from a live tree, although the snapshot does not have it."""
 
 from __future__ import annotations
 
@@ -10,28 +10,33 @@ from snapfs.fs.handles import open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.model.path import join
-from snapfs.restore.selection import Filter
+
+
+def nothing_left_alone(_path: bytes, _is_dir: bool) -> bool:
+    """Everything may be deleted that no rule keeps."""
+    return False
 
 
 class Protection:
-    """Excluded entries (by the snapshot's rules, or those of the restore) and the repository."""
+    """What the rules of a snapshot leave out, what nothing was asked of, and the repository."""
 
     def __init__(
         self,
         rules: Rules,
-        chosen: Filter,
         target: bytes,
         prefix: bytes,
         untouched: Callable[[bytes], bool],
         brought: Callable[[bytes], bool],
+        left_alone: Callable[[bytes, bool], bool] = nothing_left_alone,
     ) -> None:
         """``prefix`` is the path from the root of what lands in ``target``; ``untouched`` says of a directory's
         path whether it is the repository's, ``brought`` of a path from the root whether it is there only
-        because of the restore that is undone: no rule keeps that.
+        because of the restore that is undone: no rule keeps that. ``left_alone`` says of a path, and whether it
+        is a directory, that nothing was asked of it.
         """
         self._rules = rules
         self._matcher = RuleMatcher(rules)
-        self._filter = chosen
+        self._left_alone = left_alone
         self._target = target
         self._prefix = tuple(prefix.split(b"/")) if prefix else ()
         self._untouched = untouched
@@ -46,9 +51,7 @@ class Protection:
             return True
         here = self._prefix + tuple(parts)
         path = join(b"/".join(here), name)
-        if not self._filter.empty and (
-            self._filter.excluded(path, is_dir) or not self._filter.included(path, is_dir)
-        ):
+        if self._left_alone(path, is_dir):
             return True
         if self._brought(path):
             return False

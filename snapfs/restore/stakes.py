@@ -1,90 +1,25 @@
-"""The safety snapshot: what is about to be overwritten or deleted is captured first.
-
-It is taken with the rules of the snapshot that is restored, whatever rules stand now: what these leave
-out is not deleted. What the snapshot has is captured even where they would leave it out today (a file
-that has grown too large, a directory that got a marker), for it will be overwritten.
-"""
+"""What a restore in place puts at stake: the safety snapshot has to hold that, or nothing is restored."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
-from snapfs.capture.take import TakeOptions, take
-from snapfs.catalog import rows, view
+from snapfs.catalog import view
 from snapfs.catalog.database import Catalog
-from snapfs.errors import NotFoundError, SnapfsError
-from snapfs.fs.rules import Rules
+from snapfs.errors import SnapfsError
+from snapfs.inplace.safety import CHANGED
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
 from snapfs.model.path import within
 from snapfs.model.quote import quote
-from snapfs.model.snapshot import Root, Snapshot
-from snapfs.progress import Problem, Progress, with_reason
-from snapfs.repository.opened import Repository
+from snapfs.model.snapshot import Snapshot
+from snapfs.progress import Problem, with_reason
 from snapfs.restore.options import RestoreOptions
 from snapfs.restore.selection import Filter
-from snapfs.tree.state import Inodes, Paths, StagedState, held, spared
-
-TAG = "safety"
-CHANGED = "changed while read"
+from snapfs.tree.state import Inodes, Paths, StagedState
 
 
-def take_safety(
-    repository: Repository,
-    root: Root,
-    snapshot: Snapshot,
-    options: RestoreOptions,
-    *,
-    progress: Progress,
-) -> Snapshot:
-    """Take it. Raises SnapfsError if something that is to be restored over could not be read: then
-    there is none.
-    """
-    kept = rows.snapshot_row(repository.catalog, snapshot.id)
-    if kept is None or root.path is None:
-        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-    row = rows.root(repository.catalog, root.id)
-    if row is None or row.inode_id is None:
-        raise NotFoundError(f"snapshot {snapshot.name} is gone", subject=snapshot.name)
-    stakes = _Stakes(repository.catalog, row.inode_id, snapshot, options, root.path)
-
-    def refuse(problem: Problem) -> None:
-        if problem.what != CHANGED and stakes.has(problem.path):
-            name = quote(problem.path or b".")
-            why = with_reason(problem.what, problem.errno)
-            raise SnapfsError(
-                f"the safety snapshot would not be complete ({name}: {why}), so nothing was restored",
-                subject=name,
-                hint="mend that, or give --no-safety",
-            )
-
-    rules = Rules.from_text(kept.rules)
-    restored = held(repository.catalog, root.id, snapshot.id)
-    # What an undo takes away again: names that the restore before it brought.
-    brought = spared(repository.catalog, root.id, rules.spared)
-    fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        taken = take(
-            repository,
-            root,
-            fd,
-            replace(rules, spared=kept.uid.hex()),
-            TakeOptions(
-                message=f"before restore of {snapshot.name}",
-                tags=(TAG,),
-                spare=lambda path: restored(path) or brought(path),
-                refuse=refuse,
-            ),
-            progress=progress,
-        )
-    finally:
-        os.close(fd)
-    assert taken.snapshot is not None
-    return taken.snapshot
-
-
-class _Stakes:
+class Stakes:
     """What of the live directory a restore may overwrite or delete, asked once that is staged."""
 
     def __init__(
@@ -100,6 +35,17 @@ class _Stakes:
         self._staged = StagedState(catalog)
         self._inodes = Inodes(self._staged, top)
         self._paths = Paths(self._staged, top)
+
+    def refuse(self, problem: Problem) -> None:
+        """Raises SnapfsError if the problem is with something at stake: its safety snapshot would lack it."""
+        if problem.what != CHANGED and self.has(problem.path):
+            name = quote(problem.path or b".")
+            why = with_reason(problem.what, problem.errno)
+            raise SnapfsError(
+                f"the safety snapshot would not be complete ({name}: {why}), so nothing was restored",
+                subject=name,
+                hint="mend that, or give --no-safety",
+            )
 
     def has(self, path: bytes) -> bool:
         """Whether the live entry at a path, or anything below it, is one of them, by whatever name."""

@@ -1,0 +1,1 @@
+"""Writing onto the live tree of a root: what comes before, and what is never touched."""
