@@ -39,6 +39,8 @@ POINTS: tuple[str, ...] = (
     "restore.file-written",  # a file is complete under its temporary name (parent process only)
     "restore.files-done",  # every file is in place, times of directories are not
     "restore.synced",
+    "revert.safety-taken",
+    "revert.planned",  # what is to be done is settled, nothing is done yet
     "pack.written",  # a pack is complete under its temporary name (parent process only)
     "pack.renamed",
     "journal.record-started",  # a part of a record is written

@@ -148,7 +148,7 @@ def _restore(
             )  # fmt: skip
     except BaseException as error:
         if safety:
-            say_way_back(invocation, repository, stored.root, options, safety[0])
+            say_way_back(invocation, repository, stored.root, options.paths, safety[0])
         elif isinstance(error, KeyboardInterrupt) and options.to is not None:
             invocation.say("interrupted; with --overwrite if-changed it goes on where it stopped")
         raise

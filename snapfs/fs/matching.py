@@ -234,6 +234,18 @@ class RuleMatcher:
             found.append(here)
         return found
 
+    def excludes(self, path: bytes, is_dir: bool) -> bool:
+        """Whether a path, or a directory above it, is left out, by all that is known without looking at it."""
+        parts = path.split(b"/")
+        here = self.top(None, ())
+        for depth, name in enumerate(parts, start=1):
+            below = depth < len(parts)
+            if here is not None and here.excluded(name, below or is_dir):
+                return True
+            if below:
+                here = self.enter(here, name, b"/".join(parts[:depth]), None, ())
+        return False
+
     def met(self) -> Met:
         """What has been met so far."""
         return Met(

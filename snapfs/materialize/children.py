@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from snapfs.fs.handles import is_name
 from snapfs.materialize.directories import Directories
@@ -50,6 +51,12 @@ class Children:
                 touch(level, fd, self._directories)
             self._fill_empty(level, fd, directory)
             return
+        deletes = self._run.options.delete and not level.spared
+        gone = iter(directory.gone if deletes else ())
+        first = next(gone, None)
+        if first is not None and level.names is None:
+            # Where names are folded, one that goes may be one that is wanted, otherwise spelled.
+            level.names = list_names(level, fd, self._directories, dry_run=self._dry)
         for entry in self._nameable(level, directory.children):
             if entry.kind != Kind.DIR:
                 if level.names is None:
@@ -57,9 +64,11 @@ class Children:
                 self._settle(level, fd, entry, listed=level.names.take(entry.name))
             elif level.names is not None and not level.names.take(entry.name):
                 self._settle_spelling(level, fd, entry)
-        deletes = self._run.options.delete and not level.spared
         if directory.part is not Part.WHOLE:
-            self._delete(level, fd, directory.gone if deletes else ())
+            if first is not None:
+                assert level.names is not None
+                dropped = level.names.is_dropped
+                self._delete(level, fd, (one for one in chain([first], gone) if not dropped(one)))
         else:
             assert level.names is not None
             untaken = level.names.untaken()

@@ -115,6 +115,10 @@ class LiveNames:
         """It is no longer there."""
         self._dropped.add(name)
 
+    def is_dropped(self, name: bytes) -> bool:
+        """Whether it is no longer there."""
+        return name in self._dropped
+
     def is_untaken(self, name: bytes) -> bool:
         """Whether a name that is there has not been wanted so far."""
         if name in self._dropped:

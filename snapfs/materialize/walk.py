@@ -222,7 +222,7 @@ class Walk:
         level.live = live = live or os.fstat(fd)
         level.device = live.st_dev
         level.empty = False
-        level.governed = directory.part is Part.WHOLE
+        level.governed = directory.part in (Part.WHOLE, Part.SOME)
         if parent is not None:
             level.spared = parent.spared or live.st_dev != parent.device
             if self._mounts and not level.spared:

@@ -22,6 +22,9 @@ class Part(Enum):
     WAY = "way"
     """It only leads to what is wanted: gets its attributes if it had to be made, else is left as it is."""
 
+    SOME = "some"
+    """It gets its attributes, and of its names those that are wanted or go; what else it holds is left as it is."""
+
     HOLDER = "holder"
     """A place that is not in the snapshot: made like any new directory, never given attributes."""
 
@@ -39,8 +42,9 @@ class WantedDir(NamedTuple):
     entry: Entry
     children: Iterable[Entry]
     part: Part = Part.WHOLE
-    gone: Sequence[bytes] = ()
-    """Names, none of a child, that are to go from a directory on the way (`MaterializeOptions.delete`)."""
+    gone: Iterable[bytes] = ()
+    """Names, none of a child, that are to go (`MaterializeOptions.delete`) from a directory that is not WHOLE.
+    Read once, after the children."""
     doubtful: bool = False
     """What is known of it is damaged: there may be more children, so nothing in and below it is deleted."""
 

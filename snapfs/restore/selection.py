@@ -6,23 +6,20 @@ has of it: SQLite's own check misses half of all flipped bits.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import chain, islice
 
-from snapfs.blocks.treedigest import ChildTuple, tree_digest
 from snapfs.catalog import streams, view
 from snapfs.catalog.database import Catalog
 from snapfs.errors import DamageError, NotFoundError
-from snapfs.fs.handles import is_name
-from snapfs.fs.matching import DirRules, RuleMatcher
+from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.rules import RuleLine, Rules
+from snapfs.inplace.guard import digested, each_digested, has_digest, makes_sense
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
-from snapfs.model.kinds import Kind, State
+from snapfs.model.kinds import Kind
 from snapfs.model.path import join, within
 from snapfs.model.quote import quote
-from snapfs.model.xattrs import unpack_xattrs
 from snapfs.tree.state import walk
 
 HELD = 2048
@@ -42,11 +39,11 @@ class Filter:
 
     def excluded(self, path: bytes, is_dir: bool) -> bool:
         """Whether the path, or a directory above it, is left out."""
-        return self._exclude is not None and _hit(self._exclude, path, is_dir)
+        return self._exclude is not None and self._exclude.excludes(path, is_dir)
 
     def included(self, path: bytes, is_dir: bool) -> bool:
         """Whether the path, or a directory above it, is asked for."""
-        return self._include is None or _hit(self._include, path, is_dir)
+        return self._include is None or self._include.excludes(path, is_dir)
 
     def left_alone(self, path: bytes, is_dir: bool) -> bool:
         """Whether nothing is to be done to the path."""
@@ -71,20 +68,6 @@ def _matcher(patterns: Sequence[bytes], source: str) -> RuleMatcher | None:
         return None
     lines = tuple(RuleLine(pattern, source) for pattern in patterns)
     return RuleMatcher(Rules(patterns=lines, standing=()))
-
-
-def _hit(matcher: RuleMatcher, path: bytes, is_dir: bool) -> bool:
-    rules: DirRules | None = matcher.top(None, ())
-    parts = path.split(b"/")
-    for depth, name in enumerate(parts):
-        last = depth == len(parts) - 1
-        if rules is None:
-            return False
-        if rules.excluded(name, is_dir if last else True, 0):
-            return True
-        if not last:
-            rules = matcher.enter(rules, name, b"/".join(parts[: depth + 1]), None, ())
-    return False
 
 
 class Selection:
@@ -113,7 +96,7 @@ class Selection:
             raise NotFoundError(
                 f"{where} has no {name}", subject=name, hint="snapfs ls shows what it has"
             )
-        if not _makes_sense(entry if path else entry._replace(name=b"root")):
+        if not makes_sense(entry if path else entry._replace(name=b"root")):
             name = quote(path or b".")
             raise DamageError(
                 f"what the catalog says of {name} is damaged",
@@ -127,7 +110,7 @@ class Selection:
         root = self._lookup(b"")
         if root is None:
             return False
-        return _has_digest(digest, [_digested((root._replace(name=b""), root.tree_digest or b""))])
+        return has_digest(digest, [digested((root._replace(name=b""), root.tree_digest or b""))])
 
     # --- shapes --------------------------------------------------------------------------------
 
@@ -177,7 +160,7 @@ class Selection:
         if above is None or above.kind != Kind.DIR or self._lookup(path) is not None:
             return False
         rows = streams.guarded_children(self._catalog, above.inode, self._at)
-        return may_go(path) and _has_digest(above.tree_digest, map(_digested, rows))
+        return may_go(path) and has_digest(above.tree_digest, map(digested, rows))
 
     def _lookup(self, path: bytes) -> Entry | None:
         return view.lookup(self._catalog, self._root, path, self._at)
@@ -271,7 +254,7 @@ class Selection:
         rows = streams.guarded_children(self._catalog, entry.inode, self._at)
         found = list(islice(rows, HELD + 1))
         odd: list[Entry] = []  # whoever edits rows can make digests that agree with them
-        sound = _has_digest(entry.tree_digest, _each_digested(chain(found, rows), odd)) and not odd
+        sound = has_digest(entry.tree_digest, each_digested(chain(found, rows), odd)) and not odd
         if len(found) > HELD:
             return _ManyChildren(
                 lambda after: self._wanted_children(entry, here, after, sound=sound)
@@ -296,7 +279,7 @@ class Selection:
 
     def _is_possible(self, child: Entry) -> bool:
         """Whether a row of a damaged catalog is one that could be restored at all."""
-        return _makes_sense(child) and child.inode not in self._above
+        return makes_sense(child) and child.inode not in self._above
 
     def _chosen(self, child: Entry, path: bytes) -> bool:
         is_dir = child.kind == Kind.DIR
@@ -330,70 +313,6 @@ class _ManyChildren:
         if not self._all:
             last = self._directories[-1].name
             yield from (child for child in self._children(last) if child.kind == Kind.DIR)
-
-
-def _has_digest(digest: bytes | None, rows: Iterable[ChildTuple]) -> bool:
-    """Whether a directory has the children that its digest is of; each has one."""
-    try:
-        return tree_digest(rows) == digest
-    except (TypeError, ValueError, struct.error):  # columns of other types than they have
-        return False
-
-
-_MOST_ID = 2**32 - 1
-_SECOND = 1_000_000_000
-_KINDS = frozenset(map(int, Kind))
-_INTEGERS = ("inode", "mode", "uid", "gid", "flags", "size", "mtime_s", "mtime_nsec", "rdev",
-             "content", "state", "ino", "nlink")  # fmt: skip
-
-
-def _makes_sense(child: Entry) -> bool:
-    """Whether a row has a name and values that an entry can have, of whatever type they are."""
-    return (
-        all(isinstance(value, bytes) for value in (child.name, child.xattr, child.target))
-        and all(isinstance(getattr(child, field), int) for field in _INTEGERS)
-        and _can_be(child)
-    )
-
-
-def _can_be(child: Entry) -> bool:
-    """The same of a row whose values have the right types."""
-    return (
-        is_name(child.name)
-        and child.kind in _KINDS
-        and b"\0" not in child.target
-        and 0 <= child.uid <= _MOST_ID
-        and 0 <= child.gid <= _MOST_ID
-        and 0 <= child.mode <= 0o7777
-        and child.size >= 0
-        and 0 <= child.mtime_nsec < _SECOND
-        and (not child.xattr or _is_packed(child.xattr))
-    )
-
-
-def _is_packed(xattr: bytes) -> bool:
-    try:
-        unpack_xattrs(xattr)
-    except ValueError:
-        return False
-    return True
-
-
-def _digested(found: tuple[Entry, bytes]) -> ChildTuple:
-    child, content = found
-    return (
-        child.name, child.kind, child.mode, child.uid, child.gid, child.flags, child.xattr,
-        child.size, child.mtime_s, child.mtime_nsec, child.rdev, child.target, content,
-        1 if child.state == State.UNREAD else 0,
-    )  # fmt: skip
-
-
-def _each_digested(rows: Iterable[tuple[Entry, bytes]], odd: list[Entry]) -> Iterator[ChildTuple]:
-    """What digests are of; the first row that can be of no entry is put into ``odd``."""
-    for found in rows:
-        if not odd and not _can_be(found[0]):
-            odd.append(found[0])
-        yield _digested(found)
 
 
 def _outermost(paths: Sequence[bytes]) -> list[bytes]:

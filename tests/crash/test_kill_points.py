@@ -132,6 +132,20 @@ def test_restore_elsewhere_is_killed(point: str, past: History, workspace: Path)
     assert_same(past.states["s1"], survey(target))
 
 
+@pytest.mark.parametrize("point", [*points("revert"), "restore.file-written", "restore.files-done"])
+def test_revert_is_killed(point: str, past: History) -> None:
+    """The safety snapshot brings everything back; from there the same revert does it all."""
+    (past.tree / "mine").write_bytes(b"mine")
+    live = survey(past.tree)
+    kill_at(past, point, "revert", "s0..s2", "--yes")
+    safety = past.listed()[-1]
+    past.referee("restore", safety, "--in-place", "--delete", "--yes", cwd=past.tree)
+    assert_same(live, survey(past.tree))
+    past.referee("revert", "s0..s2", "--yes", cwd=past.tree)
+    assert_same(past.states["s0"].without([b""]), survey(past.tree).without([b"mine", b""]))
+    past.snapfs.verify(cwd=past.tree)
+
+
 @pytest.mark.parametrize("point", points("rebuild"))
 def test_rebuild_is_killed(point: str, past: History) -> None:
     (past.snapfs.repository / "catalog.db").unlink()

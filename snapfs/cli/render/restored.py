@@ -112,12 +112,14 @@ def say_way_back(
     invocation: Invocation,
     repository: Repository,
     root: Root,
-    options: RestoreOptions,
+    paths: tuple[bytes, ...],
     safety: Snapshot,
+    *,
+    done: str = "restored",
 ) -> None:
-    """On stderr: a restore ended in the middle; where the state before it is."""
-    invocation.say(f"not all was restored; the state before is {reference(root, safety)}")
-    undo = undo_command(invocation, repository, root, safety, options.paths)
+    """On stderr: it ended in the middle; where the state before it is. ``paths``: what it was about."""
+    invocation.say(f"not all was {done}; the state before is {reference(root, safety)}")
+    undo = undo_command(invocation, repository, root, safety, paths)
     invocation.say(f"To go back to it: {undo}")
 
 

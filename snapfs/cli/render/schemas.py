@@ -18,6 +18,7 @@ from snapfs.cli.render.entries import Attributes
 from snapfs.cli.render.live import LiveDifference
 from snapfs.cli.render.progress import Note, Trouble
 from snapfs.cli.render.restored import Undo
+from snapfs.cli.render.reverted import Reverted
 from snapfs.cli.render.roots import RootState
 from snapfs.cli.render.text import Called, Mode, Named
 from snapfs.cli.render.versions import Hit, Range, Step
@@ -33,6 +34,7 @@ from snapfs.repository.info import InfoResult
 from snapfs.repository.rebuild import RebuildResult
 from snapfs.repository.runs import Run
 from snapfs.restore import RestorePlan, RestoreResult
+from snapfs.revert import Left, RevertPlan, RevertResult, Undone
 from snapfs.usage import PathUsage, SetUsage, SnapshotUsage
 from snapfs.verify import VerifyResult
 
@@ -62,6 +64,10 @@ SCHEMAS = (
     Schema("log/1", "each version", (Range, Step)),
     Schema("restore/1", "what was done", (Named, RestoreResult, Undo)),
     Schema("restore-plan/1", "what would be done, with --dry-run", (Named, RestorePlan, Mode)),
+    Schema("revert/1", "what was undone", (Reverted, RevertResult, Undo)),
+    Schema("revert-plan/1", "what would be undone, with --dry-run", (Reverted, RevertPlan, Mode)),
+    Schema("revert-step/1", "each path that would be undone, with --dry-run", (Undone,)),
+    Schema("revert-conflict/1", "each path that is left as it is", (Left,)),
     Schema(
         "snapshot/1",
         "each snapshot as it is now, with --dry-run as it would be",

@@ -1,0 +1,203 @@
+"""``snapfs revert``: undo what happened between two snapshots, and keep what came after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from snapfs.cli.frame.changes import read_changes
+from snapfs.cli.frame.command import Command, Example
+from snapfs.cli.frame.invocation import Invocation
+from snapfs.cli.frame.options import Changing
+from snapfs.cli.frame.params import argument, flag, literals
+from snapfs.cli.frame.paths import ordinary_path
+from snapfs.cli.frame.states import States
+from snapfs.cli.frame.subjects import of_this_host
+from snapfs.cli.frame.where import open_to_read, open_to_write
+from snapfs.cli.render.restored import say_way_back
+from snapfs.cli.render.reverted import (
+    SHOWN,
+    print_line,
+    print_plan,
+    print_reverted,
+    question,
+)
+from snapfs.errors import Exit, NotFoundError
+from snapfs.model.quote import quote
+from snapfs.model.snapshot import Snapshot, StoredSide
+from snapfs.repository.opened import Repository
+from snapfs.revert import Left, RevertOptions, RevertPlan, RevertResult, Undone, plan_revert, revert
+from snapfs.tree.listing import stat_path
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments(Changing):
+    changes: str = argument(
+        "A..B", required=True, completes="range", about="undo what happened from A to B"
+    )
+    words: tuple[str, ...] = argument(
+        "[PATH...]", many=True, completes="stored-path", about="only there (default: everywhere)"
+    )
+    paths: tuple[str, ...] = literals()
+    all_or_nothing: bool = flag(
+        "--all-or-nothing", about="change nothing if anything is in conflict"
+    )
+
+
+def run(arguments: Arguments, invocation: Invocation) -> int:
+    opened = open_to_read if arguments.dry_run else open_to_write
+    with opened(invocation) as repository:
+        states = States(invocation, repository)
+        a, b = read_changes(states, arguments.changes)
+        of_this_host(a.root, None)
+        paths = tuple(
+            ordinary_path(states, word, a.root) for word in (*arguments.words, *arguments.paths)
+        )
+        _refuse_unknown_paths(repository, a, b, paths)
+        options = RevertOptions(
+            paths=() if b"" in paths else tuple(dict.fromkeys(paths)),
+            all_or_nothing=arguments.all_or_nothing,
+        )
+        if arguments.dry_run:
+            plan = _plan(invocation, repository, a, b, options)
+            print_plan(invocation, a, b, plan)
+            return _code(plan.problems, plan.conflicts)
+        asked = invocation.must_ask(yes=arguments.yes, dry_run=False)
+        if asked and not _ask(invocation, repository, a, b, options):
+            asked = False  # there is nothing to agree to, which the look that comes says
+        result = _revert(invocation, repository, a, b, options, looked=asked)
+        print_reverted(invocation, repository, a, b, result)
+    return _code(result.problems, result.conflicts)
+
+
+def _refuse_unknown_paths(
+    repository: Repository, a: StoredSide, b: StoredSide, paths: tuple[bytes, ...]
+) -> None:
+    """A path that neither snapshot has is mistyped: "nothing to do" would be no answer."""
+    for path in paths:
+        if (
+            path
+            and stat_path(repository, a, path) is None
+            and stat_path(repository, b, path) is None
+        ):
+            raise NotFoundError(
+                f"neither {a.snapshot.name} nor {b.snapshot.name} has {quote(path)}",
+                subject=quote(path),
+                hint=f"`snapfs diff {a.root.label}@{a.snapshot.name} {b.snapshot.name}` shows what changed",
+            )
+
+
+def _plan(
+    invocation: Invocation,
+    repository: Repository,
+    a: StoredSide,
+    b: StoredSide,
+    options: RevertOptions,
+) -> RevertPlan:
+    """Work it out and print each path."""
+    with invocation.progress() as progress:
+
+        def tell(line: Undone | Left) -> None:
+            progress.finish()  # or the first line would stand behind it
+            print_line(invocation, line)
+
+        return plan_revert(
+            repository, a.root, a.snapshot, b.snapshot, options, progress=progress, tell=tell
+        )
+
+
+def _ask(
+    invocation: Invocation,
+    repository: Repository,
+    a: StoredSide,
+    b: StoredSide,
+    options: RevertOptions,
+) -> bool:
+    """False if there is nothing to do, and so nothing to ask."""
+    conflicts: list[Left] = []
+
+    def tell(line: Undone | Left) -> None:
+        if isinstance(line, Left) and len(conflicts) < SHOWN:
+            conflicts.append(line)
+
+    with invocation.progress() as progress:
+        plan = plan_revert(
+            repository, a.root, a.snapshot, b.snapshot, options, progress=progress, tell=tell
+        )
+    if plan.nothing:
+        return False
+    invocation.confirm(question(a, b, plan, conflicts), "Go on?")
+    return True
+
+
+def _revert(
+    invocation: Invocation,
+    repository: Repository,
+    a: StoredSide,
+    b: StoredSide,
+    options: RevertOptions,
+    *,
+    looked: bool,
+) -> RevertResult:
+    """Do it; whatever ends it in the middle, the way back is told."""
+    kept: list[tuple[Snapshot, tuple[bytes, ...]]] = []
+    try:
+        with invocation.progress() as progress:
+
+            def tell(line: Undone | Left) -> None:
+                progress.finish()
+                print_line(invocation, line)
+
+            return revert(
+                repository, a.root, a.snapshot, b.snapshot, options,
+                looked=looked, progress=progress, tell=tell,
+                on_safety=lambda safety, paths: kept.append((safety, paths)),
+            )  # fmt: skip
+    except BaseException:
+        for safety, paths in kept:
+            say_way_back(invocation, repository, a.root, paths, safety, done="undone")
+        raise
+
+
+def _code(problems: int, conflicts: int) -> int:
+    return Exit.PARTIAL if problems else Exit.CONFLICTS if conflicts else Exit.DONE
+
+
+COMMAND = Command(
+    arguments=Arguments,
+    run=run,
+    synopsis=("revert A..B [PATH...] [--all-or-nothing] [-n] [-y]",),
+    description="""\
+Undoes on the live tree what happened from snapshot A to snapshot B, and keeps what was edited later. It goes
+path by path: what is still as in B is made as it was in A; what is as in A already is left alone; anything
+else is a conflict, and stays as it is. What came before A or after B is not touched. `B..A` does the same the
+other way round: it does again what `A..B` has undone. Text is not merged.
+
+Each conflict is printed as `C`, path and reason, with tabs between, and the exit code is 5; everything else is
+undone. With `--all-or-nothing` one conflict is enough that nothing is changed. `--dry-run` prints what would
+be done: `+` made, `-` deleted (a directory with all in it), `M` made as it was, with what differs, then the
+conflicts.
+
+A move is undone at both ends or at none: what moved and was edited later stays where it is, and is a conflict
+at both. A directory goes only if nothing stays in it: with something that came later, or that is left out of
+snapshots, it stays with that, and is a conflict; all the rest of it goes. So later files in a directory that
+was renamed stay under its new name. A directory that cannot be made is one conflict for all that belongs into
+it. The times of a directory alone are no conflict; it gets the time that it had if it holds the same names
+again. What one of the two snapshots could not read is a conflict. What the rules of one of them left out,
+and the other has, is not touched, and deletion never crosses a mount.
+
+With PATH only what lies there is undone, with the other ends of what moved from or to there.
+
+It asks first. A safety snapshot (tag `safety`) of the state before comes first, and the last line printed is
+the command that undoes it all. What comes or changes while it runs is left alone and named.
+
+A..`.` would be everything since A: that is `snapfs restore A --in-place --delete`.""",
+    examples=(
+        Example("snapfs revert latest~1..latest", "undo what the newest snapshot changed"),
+        Example("snapfs revert s3..s4 src/ --dry-run", "what undoing it below src would do"),
+        Example(
+            "snapfs revert 2026-06-01..2026-06-02 --all-or-nothing",
+            "a day, if nothing of it was edited since",
+        ),
+    ),
+    schemas=("revert/1", "revert-plan/1", "revert-step/1", "revert-conflict/1"),
+)
