@@ -22,6 +22,9 @@ _CLONE_NEWNS = 0x00020000
 _GIB = 1 << 30
 _LEAST = 3 * _GIB
 _MOST = 8 * _GIB
+_NOTE = "in-use"
+"""A file that keeps others, to whom the mount point is an empty directory, from removing it: with it
+the kernel would take away what is mounted on it, under the feet of the run."""
 
 
 def use() -> Path | None:
@@ -36,18 +39,20 @@ def use() -> Path | None:
     if shutil.which("mkfs.ext4") is None or ctypes.CDLL(None).unshare(_CLONE_NEWNS) != 0:
         return None
     place = Path(tempfile.mkdtemp(prefix="snapfs-ram-"))
-    image = place / "image"
+    (place / _NOTE).write_text(f"The mount point of a test run, process {os.getpid()}.\n")
+    memory = os.memfd_create("snapfs-tests")
+    image = f"/proc/{os.getpid()}/fd/{memory}"
     try:
+        os.truncate(memory, size)
         _do("mount", "--make-rprivate", "/")
-        _do("mount", "-t", "tmpfs", "-o", f"size={size}", "snapfs-tests", place)
-        with image.open("wb") as file:
-            file.truncate(size)
-        _do("mkfs.ext4", "-q", "-m", "0", "-i", "8192", image)
-        # Blocks that are freed are given back to the memory; covers the image.
+        _do("mkfs.ext4", "-q", "-F", "-m", "0", "-i", "8192", image)
+        # Blocks that are freed are given back to the memory, which the loop device holds from now on.
         _do("mount", "-o", "loop,discard,noinit_itable", image, place)
     except (OSError, subprocess.CalledProcessError):
         leave(place)
         return None
+    finally:
+        os.close(memory)
     place.chmod(0o1777)
     os.environ["TMPDIR"] = tempfile.tempdir = str(place)
     return place
@@ -55,10 +60,9 @@ def use() -> Path | None:
 
 def leave(place: Path) -> None:
     """Remove the mount point as far as the processes outside see it."""
-    # Twice: the filesystem, and the memory that held it.
-    for _ in range(2):
-        subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
-    with contextlib.suppress(OSError):  # another run cleared it away
+    subprocess.run(["umount", "--lazy", place], check=False, capture_output=True)
+    (place / _NOTE).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # cleared away by others
         place.rmdir()
 
 
