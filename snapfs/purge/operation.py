@@ -23,6 +23,7 @@ from snapfs.catalog.cut import prepare
 from snapfs.catalog.fold import collect
 from snapfs.errors import SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
+from snapfs.model.units import format_count
 from snapfs.progress import NullProgress, Progress
 from snapfs.purge.options import PurgeOptions, PurgeResult
 from snapfs.purge.selection import Selection, aliases, elsewhere, outermost, select
@@ -101,7 +102,8 @@ def purge(
         make_reserve(repository.fd, repository.handed)
         note.exit = 3 if result.remaining else 0
         note.summary = (
-            f"{result.entries} entries purged from {len(result.snapshots)} snapshots, "
+            f"{format_count(result.entries, 'entry', 'entries')} purged from "
+            f"{format_count(len(result.snapshots), 'snapshot')}, "
             f"{result.freed_bytes} bytes freed"
         )
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)

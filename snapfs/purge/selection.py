@@ -82,7 +82,12 @@ def aliases(catalog: Catalog, chain: Chain) -> tuple[Alias, ...]:
         for place in places.of(chain, inode):
             first, last = chain.names([place.span])[0], chain.names([place.span])[-1]
             found.append((place.path, place.span.first, first, last))
-    return tuple(Alias(path, first, last) for path, _, first, last in sorted(found)[:MOST_ALIASES])
+    told: list[Alias] = []
+    for path, _, first, last in sorted(found, key=lambda one: (one[0].split(b"/"), one[1])):
+        above = told[-1].path + b"/" if told else b"/"
+        if not path.startswith(above):  # what lies in a directory that is told goes without saying
+            told.append(Alias(path, first, last))
+    return tuple(told)
 
 
 def elsewhere(catalog: Catalog, root: Root, paths: Sequence[bytes]) -> tuple[Elsewhere, ...]:

@@ -92,7 +92,7 @@ class Rewriter:
         self._writer: PackWriter | None = None
         self._pack = 0
         self._digests: list[bytes] = []
-        self._blocks: list[memoryview] = []
+        self._blocks: list[bytes] = []
         self._ids: list[int] = []
         self._size = 0
 
@@ -157,13 +157,12 @@ class Rewriter:
         raw = decode_segment(stored.parts[0]).raw
         for block in living:
             self._digests.append(block.digest)
-            self._blocks.append(raw[block.offset : block.offset + block.length])
+            # A view would keep all of the old segment in memory.
+            self._blocks.append(bytes(raw[block.offset : block.offset + block.length]))
             self._ids.append(block.id)
             self._size += block.length
             if self._size >= LARGE_SEGMENT_BYTES:
                 self._close_segment()
-        # A view keeps all of the old segment in memory.
-        self._blocks = [memoryview(bytes(block)) for block in self._blocks]
 
     def _close_segment(self) -> None:
         if not self._blocks:
