@@ -533,7 +533,11 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("usage", "s1"), ("usage", "--by-path"), ("delete", "s1", "-y"), ("verify",),
         ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip
-    answers = [past(*words, "--json") for words in lines]
+    answers = [
+        past("revert", "s1..s2", "-n", "--json", code=5),  # its b has another name by now
+        past("revert", "s2..s3", "-y", "--json"),
+        *(past(*words, "--json") for words in lines),
+    ]
     shutil.rmtree(past.home / ".local/share/snapfs/repository/packs")
     (past.home / ".local/share/snapfs/repository/packs").mkdir()
     for file in (past.tree / "a", past.tree / "b"):

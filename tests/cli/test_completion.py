@@ -42,7 +42,7 @@ def test_scripts(shell: Shell) -> None:
         (["--root", "p"], "dirnames", ["photos"]),
         (["--root=p"], "dirnames", ["--root=photos"]),
         (["-r", ""], "dirnames", []),
-        (["-q", "re"], "", ["restore", "rename", "repair", "rebuild-catalog"]),
+        (["-q", "re"], "", ["restore", "revert", "rename", "repair", "rebuild-catalog"]),
         (["ls", ""], "", ["latest", "s3", "s2", "s1", "photos@"]),
         (["ls", "photos@s"], "", ["photos@s3", "photos@s2", "photos@s1"]),
         (["ls", "s1:"], "", ["s1:a", "s1:link", "s1:sub/"]),
