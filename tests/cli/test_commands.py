@@ -533,8 +533,9 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
         ("usage", "s1"), ("usage", "--by-path"), ("delete", "s1", "-y"), ("verify",),
         ("runs",), ("info",), ("completion", "bash"), ("rebuild-catalog",), (), ("--version",),
     ]  # fmt: skip
+    (past.tree / "a").write_text("an edit since\n")
     answers = [
-        past("revert", "s1..s2", "-n", "--json", code=5),  # its b has another name by now
+        past("revert", "s1..s2", "-n", "--json", code=5),
         past("revert", "s2..s3", "-y", "--json"),
         *(past(*words, "--json") for words in lines),
     ]
