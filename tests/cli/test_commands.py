@@ -536,6 +536,7 @@ def test_json_is_as_declared(past: Shell, tmp_path: Path) -> None:
     (past.tree / "a").write_text("an edit since\n")
     answers = [
         past("revert", "s1..s2", "-n", "--json", code=5),
+        past("revert", "s2..s3", "-n", "--json"),
         past("revert", "s2..s3", "-y", "--json"),
         *(past(*words, "--json") for words in lines),
     ]
