@@ -77,6 +77,8 @@ CREATE_QUERY: tuple[str, ...] = (
 )
 
 CREATE_QUERY_INDEX: tuple[str, ...] = (
+    'CREATE INDEX IF NOT EXISTS chain_id ON chain (id)',
+    'CREATE INDEX IF NOT EXISTS chain_name ON chain (name)',
     'CREATE INDEX IF NOT EXISTS place_after ON place (after_id)',
     'CREATE INDEX IF NOT EXISTS place_depth ON place (depth)',
     'CREATE INDEX IF NOT EXISTS place_last ON place (last_id)',

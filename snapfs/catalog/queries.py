@@ -49,7 +49,7 @@ _LIMITS = {
 
 FUNCTIONS = frozenset((
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "avg", "ceil", "ceiling",
-    "changes", "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist",
+    "char", "coalesce", "concat", "concat_ws", "cos", "cosh", "count", "cume_dist",
     "current_date", "current_time", "current_timestamp", "date", "datetime", "degrees",
     "dense_rank", "exp", "first_value", "floor", "format", "glob", "group_concat", "hex", "if",
     "ifnull", "iif", "instr", "json", "json_array", "json_array_length", "json_each",

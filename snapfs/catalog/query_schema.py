@@ -57,6 +57,8 @@ place = Table(
     prefixes=["TEMPORARY"],
     sqlite_with_rowid=False,
 )
+Index("chain_id", chain.c.id)
+Index("chain_name", chain.c.name)
 Index("place_path", place.c.path, place.c.root_id)
 Index("place_after", place.c.after_id)
 Index("place_last", place.c.last_id)
