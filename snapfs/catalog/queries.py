@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -30,8 +31,8 @@ HEAP_BYTES = 256 << 20
 """What SQLite may hold in memory. Once set it stays so for the process."""
 TEMPORARY_BYTES = 2 << 30
 """What it may put on the disk."""
-_ROWS_AT_ONCE, _BYTES_AT_ONCE = 200, 1 << 20
-"""Rows that are read together, and after how many bytes no more are."""
+_ROWS_AT_ONCE, _BYTES_AT_ONCE, _AT_ONCE_S = 200, 1 << 20, 0.2
+"""Rows that are read together, and after how many bytes and seconds no more are."""
 
 _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE,
@@ -84,6 +85,7 @@ class QueryCatalog(Catalog):
         self.watch = Watch(self._db.interrupt, timeout_s, TEMPORARY_BYTES, overdue)
         self._inner: frozenset[str] = frozenset()
         self._tables: frozenset[str] = frozenset()
+        self._failure: sqlite3.OperationalError | None = None
 
     def begin(self, *, placed: bool) -> None:
         """Make the views; ``placed``: with what `PLACED` ones stand on. Then only `run` is of use.
@@ -165,14 +167,14 @@ class QueryCatalog(Catalog):
         """
         with self._working():
             cursor = self._db.execute(text)
-            first = _batch(cursor)
+            first = self._batch(cursor)
         return tuple(column[0] for column in cursor.description or ()), self._rest(cursor, first)
 
     def _rest(self, cursor: sqlite3.Cursor, rows: list[Row]) -> Iterator[list[Row]]:
         while rows:
             yield rows
             with self._working():
-                rows = _batch(cursor)
+                rows = self._batch(cursor)
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -186,15 +188,21 @@ class QueryCatalog(Catalog):
         finally:
             self._running = False
 
-
-def _batch(cursor: sqlite3.Cursor) -> list[Row]:
-    """The next rows; fewer where they are large."""
-    rows: list[Row] = []
-    size = 0
-    while len(rows) < _ROWS_AT_ONCE and size < _BYTES_AT_ONCE:
-        row = cursor.fetchone()
-        if row is None:
-            break
-        rows.append(row)
-        size += sum(len(value) for value in row if isinstance(value, str | bytes))
-    return rows
+    def _batch(self, cursor: sqlite3.Cursor) -> list[Row]:
+        """The next rows; those that came before a failure are good."""
+        if self._failure is not None:
+            raise self._failure
+        rows: list[Row] = []
+        size, end = 0, time.monotonic() + _AT_ONCE_S
+        try:
+            while len(rows) < _ROWS_AT_ONCE and size < _BYTES_AT_ONCE and time.monotonic() < end:
+                row = cursor.fetchone()
+                if row is None:
+                    break
+                rows.append(row)
+                size += sum(len(value) for value in row if isinstance(value, str | bytes))
+        except sqlite3.OperationalError as error:
+            if not rows:
+                raise
+            self._failure = error
+        return rows

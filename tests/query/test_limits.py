@@ -112,7 +112,8 @@ def test_the_time_limit(repository: Repository, text: str) -> None:
 
 def test_rows_that_came_before_the_time_limit_are_given_out(repository: Repository) -> None:
     rows, cut = ask(repository, ENDLESS + "SELECT n FROM c WHERE n < 500", timeout_s=0.3, rows=None)
-    assert (len(rows), cut) == (499 // 200 * 200, Cut.TIME)
+    # Python's driver looks for the row after the one that it gives out, and loses that with the error.
+    assert (len(rows), cut) == (498, Cut.TIME)
 
 
 def test_time_counts_only_while_sqlite_works(repository: Repository) -> None:
