@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from snapfs.catalog import rows
 from snapfs.catalog import usage as holding
+from snapfs.errors import DamageError, RepositoryError
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Progress
 from snapfs.reclaim.forecast import forecast
@@ -111,7 +112,7 @@ def usage_of_set(
     progress.phase("reading the catalog")
     with repository.catalog.read():
         freed = forecast(repository, chosen)
-        state = journal(repository).verify_tail(known_tail(repository))
+        unfinished = _is_unfinished(repository)
     return SetUsage(
         snapshots=tuple(chosen),
         pinned=tuple(one.name for one in chosen if one.pinned),
@@ -119,8 +120,16 @@ def usage_of_set(
         freed_bytes=freed.freed_bytes,
         reclaimable_bytes=freed.reclaimable_bytes,
         packs=freed.packs,
-        unfinished=isinstance(state, Ahead),
+        unfinished=unfinished,
     )
+
+
+def _is_unfinished(repository: Repository) -> bool:
+    """Whether the journal tells of a change that the catalog does not have yet."""
+    try:
+        return isinstance(journal(repository).verify_tail(known_tail(repository)), Ahead)
+    except (DamageError, RepositoryError):
+        return False  # what is damaged there is told to whoever is to write
 
 
 def usage_by_path(

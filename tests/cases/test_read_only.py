@@ -18,7 +18,8 @@ from tests.harness.user import User
 READING: tuple[tuple[Argument, ...], ...] = (
     ("list",), ("show", "s1"), ("ls", "s1:", "-l"), ("cat", "s1:f"), ("diff", "s1", "s2"), ("diff",),
     ("restore", "s1", "--in-place", "--dry-run"), ("info",), ("runs",), ("roots",),
-    ("verify", "--data"), (), ("list", "--json"),
+    ("verify", "--data"), (), ("list", "--json"), ("usage",), ("usage", "s1"), ("usage", "--by-path"),
+    ("delete", "s1", "--dry-run"),
 )  # fmt: skip
 WRITING: tuple[tuple[Argument, ...], ...] = (
     ("create",), ("create", "--dry-run"), ("pin", "s1"), ("unpin", "s1"), ("tag", "s1", "t"),
@@ -87,6 +88,7 @@ def test_the_way_out_of_a_damaged_journal(at: int, cut: bool, snapfs: Program, t
     data = bytearray(journal.read_bytes())
     data[at] ^= 0xFF
     journal.write_bytes(bytes(data[:at] if cut else data))
+    snapfs("usage", "s1", cwd=tree)
     failures = []
     for words in (("tag", "s1", "t"), ("create",), ("delete", "s1", "-y")):
         done = snapfs(*words, cwd=tree, ok=(0, 1))
