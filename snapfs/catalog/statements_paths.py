@@ -197,30 +197,46 @@ def _contents() -> Any:
     )
     until = _earliest(_earliest(held.c.place_until, held.c.name_until), held.c.version_until)
     chosen = exists(select(1).where(and_(going.c.id > after, going.c.id <= until)))
-    return select(held.c.content_id, held.c.path).where(chosen).distinct()
+    # Grouped and not distinct: sorted rows go into the table in its own order.
+    return (
+        select(held.c.content_id, held.c.path)
+        .where(chosen)
+        .group_by(held.c.content_id, held.c.path)
+    )
 
 
 _stored = func.sum(share())
-_lone = and_(
-    exists(select(1).where(sole.c.id == path_block.c.block_id)),
-    ~exists(
-        select(1).where(
-            and_(
-                _elsewhere.c.block_id == path_block.c.block_id,
-                _elsewhere.c.path != path_block.c.path,
-            )
+_blocks = select(path_block.c.block_id).distinct().subquery("blocks")
+
+
+def _placed(source: Any) -> Any:
+    """Outer joins, because SQLite keeps their order: from the blocks, as they come, to where they lie."""
+    return (
+        source.outerjoin(block, block.c.id == source.c.block_id)
+        .outerjoin(segment, segment.c.id == block.c.segment_id)
+        .outerjoin(sole, sole.c.id == source.c.block_id)
+    )
+
+
+_elsewhere_too = exists(
+    select(1).where(
+        and_(
+            _elsewhere.c.block_id == path_block.c.block_id,
+            _elsewhere.c.path != path_block.c.path,
         )
-    ),
+    )
 )
-_placed = path_block.join(block, block.c.id == path_block.c.block_id).join(
-    segment, segment.c.id == block.c.segment_id
-)
+_lone = and_(sole.c.id.is_not(None), ~_elsewhere_too)
 
 ALL: dict[str, Any] = {
     "PATH_WAY_CLEAR": delete(path_way),
-    "PATH_WAY_PUT": insert(path_way).from_select(["parent", "name", "until", "after", "inode"], _ways()),
+    "PATH_WAY_PUT": insert(path_way).from_select(
+        ["parent", "name", "until", "after", "inode"], _ways()
+    ),
     "PATH_PLACE_CLEAR": delete(path_place),
-    "PATH_PLACE_PUT": insert(path_place).from_select(["inode", "until", "after", "path", "depth"], _places()),
+    "PATH_PLACE_PUT": insert(path_place).from_select(
+        ["inode", "until", "after", "path", "depth"], _places()
+    ),
     "PATH_CONTENT_CLEAR": delete(path_content),
     "PATH_CONTENT_PUT": insert(path_content).from_select(["content_id", "path"], _contents()),
     "PATH_BLOCK_CLEAR": delete(path_block),
@@ -231,22 +247,21 @@ ALL: dict[str, Any] = {
             select(path_content.c.content_id, path_content.c.path).where(
                 path_content.c.content_id.in_(select(block.c.id))
             ),
-            select(content_block.c.block_id, path_content.c.path).select_from(
+            select(content_block.c.block_id, path_content.c.path)
+            .select_from(
                 path_content.outerjoin(
                     content_block, content_block.c.content_id == path_content.c.content_id
                 )
-            ).where(func.coalesce(content_block.c.block_id, 0) != 0),
+            )
+            .where(func.coalesce(content_block.c.block_id, 0) != 0),
         ),
     ),
-    "PATH_TOTAL": select(func.coalesce(func.sum(share()), 0), func.coalesce(
-        func.sum(case((exists(select(1).where(sole.c.id == block.c.id)), share()), else_=0)), 0
-    ))
-    .select_from(block.join(segment, segment.c.id == block.c.segment_id))
-    .where(block.c.id.in_(select(path_block.c.block_id))),
-    "PATH_SUMS": select(
-        path_block.c.path, _stored, func.sum(case((_lone, share()), else_=0))
-    )
-    .select_from(_placed)
+    "PATH_TOTAL": select(
+        func.coalesce(_stored, 0),
+        func.coalesce(func.sum(case((sole.c.id.is_not(None), share()), else_=0)), 0),
+    ).select_from(_placed(_blocks)),
+    "PATH_SUMS": select(path_block.c.path, _stored, func.sum(case((_lone, share()), else_=0)))
+    .select_from(_placed(path_block))
     .group_by(path_block.c.path)
     .order_by(_stored.desc(), path_block.c.path),
-}  # fmt: skip
+}

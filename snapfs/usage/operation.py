@@ -17,6 +17,7 @@ from snapfs.reclaim.forecast import forecast
 from snapfs.repository.changes import journal, known_tail
 from snapfs.repository.journal import Ahead
 from snapfs.repository.opened import Repository
+from snapfs.repository.takeout import is_unfinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,9 @@ def usage_of_set(
 
 
 def _is_unfinished(repository: Repository) -> bool:
-    """Whether the journal tells of a change that the catalog does not have yet."""
+    """Whether the journal tells of a change that the catalog does not have yet, or a purge has to go on."""
+    if is_unfinished(repository.catalog):
+        return True
     try:
         return isinstance(journal(repository).verify_tail(known_tail(repository)), Ahead)
     except (DamageError, RepositoryError):
