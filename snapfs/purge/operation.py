@@ -21,7 +21,7 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog.commit import RowBlock
 from snapfs.catalog.cut import prepare
 from snapfs.catalog.fold import collect
-from snapfs.errors import SnapfsError, StorageFullError
+from snapfs.errors import DamageError, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.model.units import format_count
 from snapfs.progress import NullProgress, Progress
@@ -84,7 +84,7 @@ def purge(
     """Drop paths, given from the root, from all snapshots of it.
 
     Raises UsageError for the root itself, NotFoundError for a path that no snapshot has, LockedError if
-    blocks are being read. A full disk leaves all as it was; the reserve is given up first.
+    blocks are being read, DamageError if blocks are known to be lost. A full disk leaves all as it was; the reserve is given up first.
     """
     if options.dry_run:
         return plan_purge(repository, root, paths, options)
@@ -209,6 +209,13 @@ class _Work:
 
     def _select(self) -> Selection:
         catalog = self._repository.catalog
+        if catalog.one(sql.MISSING_BLOCKS) is not None:
+            # Digests of directories could not be made anew: they cover those of files that nobody has.
+            raise DamageError(
+                "files are lost with their blocks, and that is not settled yet",
+                subject=self._repository.name,
+                hint="run snapfs repair, then purge",
+            )
         chain = chain_of(catalog, self._root.id)
         deleted = self._options.deleted
         return select(catalog, self._root, chain, self._paths, deleted=deleted)

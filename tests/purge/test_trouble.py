@@ -104,6 +104,23 @@ def test_a_damaged_pack_stays_and_is_named(taken: InProcess, tree: Path, target:
     assert_same(state, survey(target))
 
 
+def test_lost_blocks_are_settled_first(taken: InProcess, tree: Path) -> None:
+    """A directory's digest covers those of its files: without them it cannot be made anew."""
+    (tree / "new").write_bytes(b"new")
+    packs = set((taken.repository / "packs").iterdir())
+    taken("create", "--name", "s2", cwd=tree)
+    (lost,) = set((taken.repository / "packs").iterdir()) - packs
+    lost.unlink()
+    (tree / "new").unlink()
+    taken("rebuild-catalog", ok=(3,))
+    refused = taken("purge", "secret", "--yes", cwd=tree, ok=(1,))
+    assert "not settled yet" in refused.errors
+    taken("repair", "--yes", ok=(3,))
+    taken("purge", "secret", "--yes", cwd=tree)
+    assert traces(taken.repository, MARKER) == set()
+    taken("verify", "--data")
+
+
 def test_a_full_disk_leaves_all_as_it_was(
     small_filesystem: Callable[..., Path], tree: Path, target: Path
 ) -> None:
