@@ -93,7 +93,7 @@ def typed(shell: Shell, line: str) -> None:
         (["-y"], 2, "snapfs takes no --yes; `snapfs --help`", ""),
         (["prune"], 2, "this version has no prune", "snapfs delete s1 -n"),
         (
-            ["revert"],
+            ["rollback"],
             2,
             "here it is `snapfs restore SNAP --in-place`",
             "snapfs restore s1 --in-place -n",
