@@ -84,7 +84,7 @@ class Plan:
         items: SpilledMap[Item] = Look(catalog, trees, collector.of(options.paths)).items(spill)
         conflicts: SpilledMap[Conflict] = spill.map(plain_conflict, conflict_of)
         self._settled: Settled = settle(items, conflicts)
-        self.steps = Steps(catalog, trees, self._settled, spill)
+        self.steps = Steps(catalog, trees, self._settled, options.paths, spill)
         self.conflicts = sum(1 for _ in self._settled.conflicts())
 
     @property
@@ -110,15 +110,19 @@ class Plan:
             yield Left("C", path, conflict.why, reason)
 
     def touched(self) -> tuple[bytes, ...]:
-        """Paths that all of it lies in: those asked for, and the other ends of moves."""
-        tops = list(self._options.paths)
-        if not tops:
+        """Paths that all that is done lies in: of those asked for, and the other ends of moves."""
+        if not self._options.paths:
             return (b"",)
+        tops: dict[bytes, None] = {}
         for item in self._settled.applied():
-            if not any(within(item.path, top) for top in tops):
-                tops.append(item.path)
-                if len(tops) > len(self._options.paths) + MOST_TOUCHED:
-                    return (b"",)
+            if any(within(item.path, top) for top in tops):
+                continue
+            asked = (top for top in self._options.paths if within(item.path, top))
+            tops[next(asked, item.path)] = None
+            if len(tops) > len(self._options.paths) + MOST_TOUCHED:
+                return (b"",)
+        for path in self.steps.mended():
+            tops.update(dict.fromkeys(top for top in self._options.paths if within(path, top)))
         return tuple(tops)
 
 

@@ -15,7 +15,7 @@ from snapfs.catalog.database import Catalog
 from snapfs.catalog.spill import Spill, SpilledMap
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
-from snapfs.model.path import join
+from snapfs.model.path import join, within
 from snapfs.revert.look import Trees
 from snapfs.threeway import Item, Settled, order_key
 from snapfs.threeway.item import changed, is_dir, parent_of
@@ -39,7 +39,16 @@ class _Visit(NamedTuple):
 class Steps:
     """What is to be done, made of a settled plan."""
 
-    def __init__(self, catalog: Catalog, trees: Trees, settled: Settled, spill: Spill) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        trees: Trees,
+        settled: Settled,
+        tops: tuple[bytes, ...],
+        spill: Spill,
+    ) -> None:
+        """Directories outside of ``tops``, if there are any, keep their times whatever is done in them."""
+        self._tops = tops
         self._trees = trees
         self._settled = settled
         self._spill = spill
@@ -65,6 +74,12 @@ class Steps:
     def any(self) -> bool:
         """Whether there is anything to do."""
         return bool(self._wanted)
+
+    def mended(self) -> Iterator[bytes]:
+        """Paths of the directories that get other attributes or times, or are made."""
+        for key, directory in self._wanted.pairs():
+            if directory.part is Part.SOME:
+                yield _path(key)
 
     def directories(self) -> Iterator[WantedDir]:
         """What `materialize` is to do."""
@@ -145,6 +160,8 @@ class Steps:
         """Whether a directory gets the time that it had: if it then holds the same names again, and its time
         is that of the change, or moves now anyway.
         """
+        if self._tops and not any(within(visit.path, top) for top in self._tops):
+            return False
         base = None if item is None else item.base
         as_changed = base is not None and _time(live) == _time(base)
         return (visit.touched or as_changed) and self._will_hold_the_same(visit.path, live, other)
@@ -168,7 +185,7 @@ class Steps:
         """Enter what lies on the way, and name each directory that is entered in the one above it."""
         ways: SpilledMap[WantedDir] = self._spill.map(_plain, _wanted)
         for key, directory in self._wanted.pairs():
-            path = key.replace(b"\0", b"/")
+            path = _path(key)
             if path:
                 self._makes[order_key(path)] = directory.entry
             while path:
@@ -205,6 +222,10 @@ class _Groups(Generic[V]):
 def _key(path: bytes) -> bytes:
     """Sorts directories depth first, each before what is in it: what `order_key` of its names begins with."""
     return path.replace(b"/", b"\0")
+
+
+def _path(key: bytes) -> bytes:
+    return key.replace(b"\0", b"/")
 
 
 def _name(path: bytes) -> bytes:

@@ -45,4 +45,6 @@ def test_arm_refuses_what_it_does_not_know(spec: str) -> None:
 def test_points_are_named_after_what_they_belong_to() -> None:
     assert len(set(faults.POINTS)) == len(faults.POINTS)
     prefixes = {name.split(".")[0] for name in faults.POINTS}
-    assert prefixes == {"create", "delete", "restore", "pack", "journal", "rebuild", "repair"}
+    assert prefixes == {
+        "create", "delete", "restore", "revert", "purge", "pack", "journal", "rebuild", "repair",
+    }  # fmt: skip

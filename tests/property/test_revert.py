@@ -55,15 +55,16 @@ def check(a: State, b: State, live: State, done: State, reasons: Reasons) -> Non
     """``done`` is what the rule makes of the three states, where ``reasons`` are the conflicts told."""
     in_conflict = False
     for path in sorted(a.facts.keys() | b.facts.keys() | live.facts.keys() | done.facts.keys()):
+        moved_with = _lies_in_what_cannot_move_back(path, live, reasons)
         told = path in reasons or any(
             path.startswith(one + b"/") and not is_dir(live, one) for one in reasons
-        ) or _stays_where_its_old_place_is_taken(path, live, reasons)  # fmt: skip
+        )
         if alike(a, b, path) or alike(live, a, path):
             assert path not in reasons, f"{path!r}: nothing is to be undone"
             assert entry(done, path) == entry(live, path), f"{path!r} was touched"
         elif not alike(live, b, path):
             in_conflict = True
-            assert told, f"{path!r} is a conflict, and nothing says so"
+            assert told or moved_with, f"{path!r} is a conflict, and nothing says so"
             assert entry(done, path) == entry(live, path), (
                 f"{path!r} is a conflict, and was touched"
             )
@@ -74,12 +75,12 @@ def check(a: State, b: State, live: State, done: State, reasons: Reasons) -> Non
                 f"{path!r} is as it was: {why}"
             )
             assert why != "holds" or names(done, path), f"{path!r} holds nothing"
-        else:
+        elif not moved_with or entry(done, path) != entry(live, path):
             assert entry(done, path) == entry(a, path), f"{path!r} is not as it was"
             check_links(a, done, path, reasons)
     strangers = [path for path in live.facts if path not in b.facts and not is_dir(a, above(path))]
-    gone = [path for path in b.facts if path not in live.facts]
-    assert not reasons or in_conflict or strangers or gone, f"nothing is in the way of {reasons}"
+    edited = [path for path in b.facts if not alike(b, live, path)]
+    assert not reasons or in_conflict or strangers or edited, f"nothing is in the way of {reasons}"
     check_times(a, b, live, done)
 
 
@@ -92,8 +93,8 @@ def check_links(a: State, done: State, path: bytes, reasons: Reasons) -> None:
     assert not fine or now & fine, f"{path!r} is linked to none of {fine}"
 
 
-def _stays_where_its_old_place_is_taken(path: bytes, live: State, reasons: Reasons) -> bool:
-    """Whether it lies in a directory that cannot move back: that is told of the directory alone."""
+def _lies_in_what_cannot_move_back(path: bytes, live: State, reasons: Reasons) -> bool:
+    """Whether a directory that it lies in cannot move back, which is told of the directory alone."""
     parts = path.split(b"/")
     ways = (b"/".join(parts[:count]) for count in range(1, len(parts)))
     return any(reasons.get(way) == "moved" and is_dir(live, way) for way in ways)
@@ -126,6 +127,8 @@ def conflicts(lines: list[dict[str, Any]]) -> Reasons:
     first=st.lists(STEP, min_size=4, max_size=16),
     change=st.lists(STEP, min_size=1, max_size=5),
     later=st.lists(STEP, max_size=3),
+    turned=st.booleans(),
+    taken=st.booleans(),
 )
 @settings(
     max_examples=int(os.environ.get("SNAPFS_REVERTS", "8")),
@@ -133,26 +136,40 @@ def conflicts(lines: list[dict[str, Any]]) -> Reasons:
     suppress_health_check=list(HealthCheck),
     phases=[Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink],
 )
-def test_each_path_follows_the_rule(first: list[Any], change: list[Any], later: list[Any]) -> None:
+def test_each_path_follows_the_rule(
+    first: list[Any], change: list[Any], later: list[Any], turned: bool, taken: bool
+) -> None:
+    """``turned``: from the later snapshot to the earlier one; ``taken``: there is one of the live tree too."""
     base = Path(tempfile.mkdtemp(prefix="snapfs-revert-"))
     try:
-        _check_one(base, first, change, later)
+        check_one(base, first, change, later, turned=turned, taken=taken)
     finally:
         shutil.rmtree(base)
 
 
-def _check_one(base: Path, first: list[Any], change: list[Any], later: list[Any]) -> None:
+def check_one(
+    base: Path,
+    first: list[Any],
+    change: list[Any],
+    later: list[Any],
+    *,
+    turned: bool,
+    taken: bool,
+) -> None:
+    """One revert: what it says it would do, what it does, that it is done, and undone."""
     run, tree = InProcess(base / "repository"), base / "tree"
     tree.mkdir()
     states = []
-    for name, steps in (("one", first), ("two", change), (None, later)):
+    head = "head" if taken else None
+    for name, steps in (("one", first), ("two", change), (head, later)):
         for step in steps:
             apply(tree, *step)
         states.append(survey(tree, flags=False))
         if name is not None:
             run("create", tree, "--name", name)
     a, b, live = states
-    words = ("revert", "one..two", "--json")
+    a, b = (b, a) if turned else (a, b)
+    words = ("revert", "two..one" if turned else "one..two", "--json")
     planned = run(*words, "--dry-run", cwd=tree, ok=(0, 5)).json_lines()
     assert_same(live, survey(tree, flags=False))
     lines = run(*words, "--yes", cwd=tree, ok=(0, 5)).json_lines()

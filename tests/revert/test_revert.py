@@ -251,7 +251,7 @@ def test_paths(run: InProcess, tree: Path, take: Take) -> None:
     (tree / "later").write_text("is not the undo's business")
     undo(run, done, tree)
     (tree / "later").unlink()
-    assert_same(live, survey(tree), ignore=("mtime",))
+    assert_same(live.without([b""]), survey(tree).without([b""]))
     run("revert", "one..two", "plain", "d", "--yes", cwd=tree)
     assert listed(tree) == ["d", "d/inner", "d/inner/x", "d/one", "d/two", "other"]
     missing = run("revert", "one..two", "dd", cwd=tree, ok=(1,))
