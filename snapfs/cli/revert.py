@@ -178,7 +178,7 @@ be done: `+` made, `-` deleted (a directory with all in it), `M` made as it was,
 conflicts.
 
 A move is undone at both ends or at none: what moved and was edited later stays where it is, and is a conflict
-at both. A directory goes only if nothing stays in it: with something that came later, or that is left out of
+at both. So are links between names. A directory goes only if nothing stays in it: with something that came later, or that is left out of
 snapshots, it stays with that, and is a conflict; all the rest of it goes. So later files in a directory that
 was renamed stay under its new name. A directory that cannot be made is one conflict for all that belongs into
 it. The times of a directory alone are no conflict; it gets the time that it had if it holds the same names
@@ -188,9 +188,10 @@ and the other has, is not touched, and deletion never crosses a mount.
 With PATH only what lies there is undone, with the other ends of what moved from or to there.
 
 It asks first. A safety snapshot (tag `safety`) of the state before comes first, and the last line printed is
-the command that undoes it all. What comes or changes while it runs is left alone and named.
+the command that undoes it all. What comes or changes while it runs is left alone and named, and the exit code
+is 3 then. After a run that was killed that command is the way back; `snapfs list` shows the safety snapshot.
 
-A..`.` would be everything since A: that is `snapfs restore A --in-place --delete`.""",
+To undo everything since A, up to the directory as it is now, is `snapfs restore A --in-place --delete`.""",
     examples=(
         Example("snapfs revert latest~1..latest", "undo what the newest snapshot changed"),
         Example("snapfs revert s3..s4 src/ --dry-run", "what undoing it below src would do"),

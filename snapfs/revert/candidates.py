@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 from snapfs.catalog.spill import Spill, SpilledMap
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
-from snapfs.model.path import within
-from snapfs.threeway import order_key
-from snapfs.threeway.item import is_dir, parent_of
+from snapfs.model.path import parent_of, within
+from snapfs.threeway import is_dir, order_key
 from snapfs.tree.changes import Change
 from snapfs.tree.state import State, walk
 
@@ -62,8 +61,9 @@ def _candidate(plain: tuple[Any, ...]) -> Candidate:
 class Collector:
     """Finds the candidates, by `order_key` of their paths."""
 
-    def __init__(self, spill: Spill, before: State, after: State) -> None:
-        """``before`` and ``after`` are the states of the two snapshots."""
+    def __init__(self, spill: Spill, before: State, after: State, tops: tuple[bytes, ...]) -> None:
+        """``before`` and ``after`` are the states of the two snapshots; ``tops`` the paths asked for, none: all."""
+        self._tops = tops
         self._spill = spill
         self._before = before
         self._after = after
@@ -79,10 +79,13 @@ class Collector:
     ) -> None:
         """Take in a diff, which is read twice."""
         for change in changes():
-            if change.old_path is not None:
+            old = change.old_path
+            if old is not None and (self._concerns(old) or self._concerns(change.path)):
                 self._move(change)
         for change in changes():
-            if change.old_path is not None or order_key(change.path) in self._found:
+            if change.old_path is not None or not self._concerns(change.path):
+                continue
+            if order_key(change.path) in self._found:
                 continue
             one = Candidate(change.path, change.old, change.new)
             missing = (
@@ -95,6 +98,10 @@ class Collector:
                 self.left_out += 1
                 continue
             self._found[order_key(one.path)] = one
+
+    def _concerns(self, path: bytes) -> bool:
+        """Whether a path lies in what was asked for, or leads there."""
+        return not self._tops or any(within(path, top) or within(top, path) for top in self._tops)
 
     def _move(self, change: Change) -> None:
         old, new = change.old_path, change.path
@@ -124,15 +131,13 @@ class Collector:
         if known is None or (known.move is None and one.move is not None):
             self._found[order_key(one.path)] = one
 
-    def of(self, tops: tuple[bytes, ...]) -> Candidates:
-        """Those at or below some paths (none: all), with the other ends of moves and the directories that
-        these need.
-        """
-        if not tops:
+    def candidates(self) -> Candidates:
+        """Those that were asked for, with the other ends of moves and the directories that these need."""
+        if not self._tops:
             return self._found
         chosen: Candidates = self._spill.map(_plain, _candidate)
         for key, one in self._found.pairs():
-            if any(within(one.path, top) for top in tops):
+            if any(within(one.path, top) for top in self._tops):
                 chosen[key] = one
                 self._choose_with(chosen, one)
         return chosen

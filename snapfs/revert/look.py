@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from snapfs.catalog.database import Catalog
@@ -14,10 +13,9 @@ from snapfs.inplace.guard import is_sound
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
-from snapfs.model.path import join, within
+from snapfs.model.path import join, parent_of, within
 from snapfs.revert.candidates import Candidate, Candidates
-from snapfs.threeway import Conflict, Item, Outcome, Why, decide, order_key
-from snapfs.threeway.item import is_dir, parent_of
+from snapfs.threeway import Conflict, Item, Outcome, Why, decide, is_dir, order_key
 from snapfs.tree.differences import differences
 from snapfs.tree.state import REMEMBERED, Inodes, Paths, State
 
@@ -102,9 +100,10 @@ class Look:
             has_directory=above.is_directory,
             on_the_way=candidate.on_the_way,
         )
-        if decide(item) is not Outcome.APPLY:
-            return item
-        return replace(item, bar=self._bar(item))
+        outcome = decide(item)
+        if outcome is Outcome.APPLY:
+            outcome = self._bar(item) or outcome
+        return item._replace(outcome=outcome)
 
     # --- what is there -------------------------------------------------------------------------
 
@@ -216,39 +215,35 @@ class Look:
 
 
 def _plain(item: Item) -> tuple[Any, ...]:
-    base, other, live, bar = item.base, item.other, item.live, item.bar
+    _, base, other, live, *rest, outcome = item
     return (
         item.path,
         None if base is None else tuple(base),
         None if other is None else tuple(other),
         None if live is None else tuple(live),
-        item.move,
-        item.linked_as_base,
-        item.linked_as_other,
-        item.mates,
-        item.unseen,
-        None if bar is None else plain_conflict(bar),
-        item.has_directory,
-        item.on_the_way,
+        *rest,
+        outcome.value if isinstance(outcome, Outcome) else plain_conflict(_sure(outcome)),
     )
 
 
 def _item(plain: tuple[Any, ...]) -> Item:
-    path, base, other, live, move, as_base, as_other, mates, unseen, bar, above, on_way = plain
-    return Item(
+    path, base, other, live, *rest, outcome = plain
+    return Item._make((
         path,
         None if base is None else Entry._make(base),
         None if other is None else Entry._make(other),
         None if live is None else Entry._make(live),
-        move,
-        as_base,
-        as_other,
-        tuple(mates),
-        unseen,
-        None if bar is None else conflict_of(bar),
-        above,
-        on_way,
-    )
+        *rest,
+        _OUTCOMES.get(outcome) or conflict_of(outcome),
+    ))  # fmt: skip
+
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+
+
+def _sure(conflict: Conflict | None) -> Conflict:
+    assert conflict is not None
+    return conflict
 
 
 def plain_conflict(conflict: Conflict) -> tuple[Any, ...]:

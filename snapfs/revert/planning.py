@@ -23,8 +23,7 @@ from snapfs.revert.candidates import Collector, LeftOut
 from snapfs.revert.look import Look, Trees, conflict_of, plain_conflict
 from snapfs.revert.options import Left, RevertOptions, Undone
 from snapfs.revert.steps import Steps
-from snapfs.threeway import Conflict, Item, Settled, settle
-from snapfs.threeway.item import changed
+from snapfs.threeway import Conflict, Item, Settled, changed, settle
 from snapfs.tree.between import Between
 from snapfs.tree.state import State, StoredState, spared
 
@@ -75,13 +74,13 @@ class Plan:
         self._spill = spill
         before, after = StoredState(catalog, ends.a.id), StoredState(catalog, ends.b.id)
         between = Between(catalog, ends.row, spill, ends.a.id, ends.b.id)
-        collector = Collector(spill, before, after)
+        collector = Collector(spill, before, after, options.paths)
         collector.collect(between.changes, *_left_out(catalog, ends))
         self.left_out = collector.left_out
         trees = Trees(
             before, after, live, ends.root_inode, ends.a.id, top_fd, _mounts(ends.row.root)
         )
-        items: SpilledMap[Item] = Look(catalog, trees, collector.of(options.paths)).items(spill)
+        items: SpilledMap[Item] = Look(catalog, trees, collector.candidates()).items(spill)
         conflicts: SpilledMap[Conflict] = spill.map(plain_conflict, conflict_of)
         self._settled: Settled = settle(items, conflicts)
         self.steps = Steps(catalog, trees, self._settled, options.paths, spill)

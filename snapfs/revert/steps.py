@@ -15,10 +15,9 @@ from snapfs.catalog.database import Catalog
 from snapfs.catalog.spill import Spill, SpilledMap
 from snapfs.materialize.wanted import Part, WantedDir
 from snapfs.model.entry import Entry
-from snapfs.model.path import join, within
+from snapfs.model.path import join, parent_of, within
 from snapfs.revert.look import Trees
-from snapfs.threeway import Item, Settled, order_key
-from snapfs.threeway.item import changed, is_dir, parent_of
+from snapfs.threeway import Item, Settled, changed, is_dir, order_key
 from snapfs.tree.differences import differences
 from snapfs.tree.moves import beside
 from snapfs.tree.state import Inodes, Paths, State
@@ -61,9 +60,11 @@ class Steps:
         self._makes: SpilledMap[Entry] = spill.map(tuple, Entry._make)
         self._goes: SpilledMap[bytes] = spill.map()
         self._wanted: SpilledMap[WantedDir] = spill.map(_plain, _wanted)
-        for item in settled.applied():
-            self._add(item)
-        self._look_at_times()
+        for item in settled.items():
+            if is_dir(item.base) and is_dir(item.other) and is_dir(item.live):
+                self._visit(item.path)  # the change may have moved its time, whatever else
+            if settled.applies(item) and not settled.goes_with_directory(item):
+                self._add(item)
         for key, visit in self._visits.pairs():
             directory = self._directory(visit)
             if directory is not None:
@@ -130,12 +131,6 @@ class Steps:
             return
 
     # --- directories ---------------------------------------------------------------------------
-
-    def _look_at_times(self) -> None:
-        """Directories of which the change moved the time, whatever else."""
-        for item in self._settled.items():
-            if is_dir(item.base) and is_dir(item.other) and is_dir(item.live):
-                self._visit(item.path)
 
     def _directory(self, visit: _Visit) -> WantedDir | None:
         """A directory as it is to be in the end; None if it need not be entered."""

@@ -7,7 +7,18 @@ anything: states come in as entries, a plan comes out.
 from __future__ import annotations
 
 from snapfs.threeway.conflict import Conflict, Why
-from snapfs.threeway.item import Item, Outcome, decide, order_key
+from snapfs.threeway.item import Item, Outcome, changed, decide, is_dir, order_key
 from snapfs.threeway.settle import Settled, settle
 
-__all__ = ["Conflict", "Item", "Outcome", "Settled", "Why", "decide", "order_key", "settle"]
+__all__ = [
+    "Conflict",
+    "Item",
+    "Outcome",
+    "Settled",
+    "Why",
+    "changed",
+    "decide",
+    "is_dir",
+    "order_key",
+    "settle",
+]

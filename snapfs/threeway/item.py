@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind, State
@@ -11,8 +11,16 @@ from snapfs.threeway.conflict import Conflict, Why
 from snapfs.tree.differences import differences
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Outcome(Enum):
+    """What the rule says where there is no conflict."""
+
+    DONE = "done"
+    """It is as in the other state already."""
+    APPLY = "apply"
+    """It is as in the base, and is made as in the other state."""
+
+
+class Item(NamedTuple):
     """A path that the change is about. None is nothing of that name."""
 
     path: bytes
@@ -32,12 +40,12 @@ class Item:
     """names that there are, to which it is to be linked and is not"""
     unseen: bool = False
     """it lies in a live directory that cannot be read"""
-    bar: Conflict | None = None
-    """why it cannot be applied, whatever the states say"""
     has_directory: bool = True
     """there is a live directory to make it in"""
     on_the_way: bool = False
     """it was not asked for, and only made if something in it is"""
+    outcome: Outcome | Conflict | None = None
+    """what `decide` has said, or why it cannot be done whatever the states say"""
 
     @property
     def goes(self) -> bool:
@@ -50,15 +58,6 @@ class Item:
         return self.live is None and self.other is not None
 
 
-class Outcome(Enum):
-    """What the rule says where there is no conflict."""
-
-    DONE = "done"
-    """It is as in the other state already."""
-    APPLY = "apply"
-    """It is as in the base, and is made as in the other state."""
-
-
 def is_dir(entry: Entry | None) -> bool:
     """Whether there is a directory."""
     return entry is not None and entry.kind == Kind.DIR
@@ -69,6 +68,10 @@ def decide(item: Item) -> Outcome | Conflict:
 
     The times of a directory follow what is in it: alone they are neither a difference nor a conflict.
     """
+    return _decide(item) if item.outcome is None else item.outcome
+
+
+def _decide(item: Item) -> Outcome | Conflict:
     base, other, live = item.base, item.other, item.live
     if live is None and other is None and not item.unseen:
         return Outcome.DONE
@@ -83,7 +86,7 @@ def decide(item: Item) -> Outcome | Conflict:
     if item.linked_as_other and not _differ(other, live):
         return Outcome.DONE
     if live is None:
-        return Conflict(Why.GONE) if base is not None else item.bar or Outcome.APPLY
+        return Outcome.APPLY if base is None else Conflict(Why.GONE)
     if base is None:
         return Conflict(Why.CAME)
     what = changed(base, live)
@@ -91,7 +94,7 @@ def decide(item: Item) -> Outcome | Conflict:
         what = (*what, "links")
     if what:
         return Conflict(Why.CHANGED, what)
-    return item.bar or Outcome.APPLY
+    return Outcome.APPLY
 
 
 def _differ(one: Entry | None, two: Entry | None) -> bool:
@@ -106,11 +109,6 @@ def changed(one: Entry, two: Entry) -> tuple[str, ...]:
     if "mtime" in what and is_dir(two):
         return tuple(word for word in what if word != "mtime")
     return what
-
-
-def parent_of(path: bytes) -> bytes:
-    """The directory of a path; that of the root is the root."""
-    return path.rpartition(b"/")[0]
 
 
 def order_key(path: bytes) -> bytes:

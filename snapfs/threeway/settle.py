@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from snapfs.model.path import parent_of
 from snapfs.threeway.conflict import Conflict, Why
-from snapfs.threeway.item import Item, Outcome, decide, is_dir, order_key, parent_of
+from snapfs.threeway.item import Item, Outcome, decide, is_dir, order_key
 
 
 class Items(Protocol):
@@ -33,6 +34,9 @@ class Conflicts(Protocol):
 
     def __setitem__(self, key: bytes, value: Conflict) -> None: ...
 
+    def pairs(self) -> Iterator[tuple[bytes, Conflict]]:
+        """All, in order of keys."""
+
 
 class Settled:
     """The plan: items, each with its conflict or what is to be done."""
@@ -40,14 +44,29 @@ class Settled:
     def __init__(self, items: Items, conflicts: Conflicts) -> None:
         self._items = items
         self._conflicts = conflicts
+        self._last: tuple[bytes, Item | None] | None = None
 
     def item(self, path: bytes) -> Item | None:
         """The item of a path."""
         return self._items.get(order_key(path))
 
+    def above(self, path: bytes) -> Item | None:
+        """The item of the directory of a path, remembered for the next path in it."""
+        if not path:
+            return None
+        parent = parent_of(path)
+        if self._last is None or self._last[0] != parent:
+            self._last = parent, self.item(parent)
+        return self._last[1]
+
     def applies(self, item: Item) -> bool:
         """Whether it is to be made as in the other state."""
-        return self._conflicts.get(order_key(item.path)) is None and decide(item) is Outcome.APPLY
+        return decide(item) is Outcome.APPLY and self._conflicts.get(order_key(item.path)) is None
+
+    def goes_with_directory(self, item: Item) -> bool:
+        """Whether the directory that it is in goes, and all in it."""
+        above = self.above(item.path)
+        return above is not None and above.goes and self.applies(above)
 
     def items(self) -> Iterator[Item]:
         """All items, directories before what is in them."""
@@ -56,19 +75,16 @@ class Settled:
     def applied(self) -> Iterator[Item]:
         """What is to be done, a directory that goes for all in it."""
         for item in self.items():
-            if self.applies(item):
-                above = self.item(parent_of(item.path)) if item.path else None
-                if above is None or not above.goes or not self.applies(above):
-                    yield item
+            if self.applies(item) and not self.goes_with_directory(item):
+                yield item
 
     def conflicts(self) -> Iterator[tuple[Item, Conflict]]:
         """What is left as it is, but for what follows from a directory told before: it stands for all in it."""
-        for key, item in self._items.pairs():
-            conflict = self._conflicts.get(key)
-            if conflict is None or conflict.why is Why.UNASKED:
+        for key, conflict in self._conflicts.pairs():
+            item = self._items.get(key)
+            if item is None or conflict.why is Why.UNASKED or self._follows(item, conflict):
                 continue
-            if not self._follows(item, conflict):
-                yield item, conflict
+            yield item, conflict
 
     def _follows(self, item: Item, conflict: Conflict) -> bool:
         if conflict.why is Why.NO_DIRECTORY:
@@ -100,13 +116,16 @@ class _Settling:
         self._settled = Settled(items, conflicts)
 
     def run(self) -> Settled:
+        ways = False
         for key, item in self._items.pairs():
+            ways = ways or item.on_the_way
             outcome = decide(item)
             if isinstance(outcome, Conflict) and self._conflicts.get(key) is None:
                 self._stick(item, outcome)
         while self._pass():
             pass
-        self._leave_out_unasked()
+        if ways:
+            self._leave_out_unasked()
         return self._settled
 
     def _leave_out_unasked(self) -> None:
@@ -138,17 +157,16 @@ class _Settling:
 
     def _hindrance(self, item: Item) -> Conflict | None:
         if item.comes and item.path:
-            above = parent_of(item.path)
+            above = self._settled.above(item.path)
             if not self._will_be_directory(above, item.has_directory):
-                return Conflict(Why.NO_DIRECTORY, path=above)
+                return Conflict(Why.NO_DIRECTORY, path=parent_of(item.path))
         for path in item.mates:
             mate = self._settled.item(path)
             if mate is not None and self._conflicts.get(order_key(path)) is not None:
                 return Conflict(Why.LINKED, path=path)
         return self._move(item)
 
-    def _will_be_directory(self, path: bytes, is_now: bool) -> bool:
-        item = self._settled.item(path)
+    def _will_be_directory(self, item: Item | None, is_now: bool) -> bool:
         if item is None:
             return is_now
         return is_dir(item.other if self._settled.applies(item) else item.live)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,3 +96,26 @@ def test_two_names_that_are_one_there(workspace: Path, tree: Path, folding: Fold
         assert "another name stands for the same file here" in done.errors
         folding.remount()
         assert list(found(target)) == ["name"]
+
+
+def test_a_change_of_spelling_is_not_undone_by_deleting(
+    workspace: Path, tree: Path, folding: Folding
+) -> None:
+    """What goes and what comes are one entry there: it stays, with all in it."""
+    (tree / "Dir").mkdir()
+    (tree / "Dir" / "x").write_text("x")
+    (tree / "File").write_text("f")
+    old = [tree, *tree.rglob("*")]
+    for path in old:
+        os.utime(path, (10**9, 10**9))
+    run = InProcess(workspace / "repository")
+    run("create", tree, "--name", "one")
+    (tree / "Dir").rename(tree / "dir")
+    (tree / "File").rename(tree / "file")
+    os.utime(tree, (10**9, 10**9))
+    run("create", tree, "--name", "two")
+    subprocess.run(["cp", "-a", f"{tree}/.", folding.at / "back"], check=True)
+    run("roots", "move", "tree", folding.at / "back")
+    run("revert", "tree@one..two", "--yes")
+    folding.remount()
+    assert found(folding.at / "back") == {"dir": "directory", "dir/x": "x", "file": "f"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -360,3 +362,26 @@ def test_the_root_itself(run: InProcess, tree: Path, take: Take) -> None:
     tree.chmod(0o711)
     done = run("revert", "two..one", "--yes", cwd=tree, ok=(5,))
     assert told(done) == ["C\t.\tmode changed since one"]
+
+
+def test_nothing_is_brought_from_a_damaged_catalog(run: InProcess, tree: Path, take: Take) -> None:
+    (tree / "d").mkdir()
+    for name in ("a", "d/b", "d/gone"):
+        (tree / name).write_text("one")
+    take("one")
+    for name in ("a", "d/b"):
+        (tree / name).write_text("two")
+    (tree / "d" / "gone").unlink()
+    take("two")
+    with closing(sqlite3.connect(run.repository / "catalog.db")) as catalog, catalog:
+        changed = catalog.execute(
+            "UPDATE inode_diff SET size = size + 1 WHERE kind = 1 AND inode_id ="
+            " (SELECT inode_id FROM dirent WHERE name = CAST('b' AS BLOB))"
+        )
+        assert changed.rowcount == 1  # fmt: skip
+    done = run("revert", "one..two", "--yes", cwd=tree, ok=(5,))
+    assert told(done) == [
+        f"C\td/{name}\tthe catalog is damaged here: run snapfs verify" for name in ("b", "gone")
+    ]
+    assert (tree / "a").read_text() == "one"
+    assert (tree / "d" / "b").read_text() == "two"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from typing import TypeVar
 
 import pytest
 
@@ -20,22 +21,20 @@ def entry(
     )  # fmt: skip
 
 
+V = TypeVar("V")
 ONE, TWO, THREE = (entry(content=number) for number in (1, 2, 3))
 DIR = entry(Kind.DIR, mode=0o755)
 
 
-class Map(dict[bytes, Item]):
+class Map(dict[bytes, V]):
     """As the spilled one, in order of keys."""
 
-    def __init__(self, items: Iterable[Item]) -> None:
-        super().__init__((order_key(item.path), item) for item in items)
-
-    def pairs(self) -> Iterator[tuple[bytes, Item]]:
+    def pairs(self) -> Iterator[tuple[bytes, V]]:
         return iter(sorted(self.items(), key=lambda pair: pair[0]))
 
 
 def plan(*items: Item) -> tuple[Settled, dict[bytes, Why]]:
-    settled = settle(Map(items), {})
+    settled = settle(Map((order_key(item.path), item) for item in items), Map())
     return settled, {item.path: conflict.why for item, conflict in settled.conflicts()}
 
 

@@ -95,7 +95,7 @@ def print_reverted(
 ) -> None:
     """The summary on stderr, then the command that undoes it on stdout, as the last line."""
     undo = None
-    if result.safety is not None:
+    if result.safety is not None and (result.applied or result.problems):
         undo = undo_command(invocation, repository, a.root, result.safety, result.touched)
     if invocation.json:
         invocation.emit("revert/1", reverted_range(a, b), result, Undo(undo))
