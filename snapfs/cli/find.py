@@ -182,7 +182,8 @@ COMMAND = Command(
     description="""\
 Finds paths in all snapshots of the root I stand in, deleted ones too, with one line for each version of a
 path: the snapshots from the first to the last in which it is so, its size, its mtime, and the path from the
-root. Versions differ in what a restore would bring back; of a directory its own attributes count.
+root. Versions differ in what a restore would bring back; of a directory its own attributes count, but for
+its time.
 
 A PATTERN is one of .gitignore files: without a slash it matches the last name, with one the path from the
 root; `*` and `?` match no slash, `**` any number of directories, a slash at the end asks for a directory.

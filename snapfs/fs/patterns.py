@@ -88,10 +88,16 @@ def parse_glob(text: bytes, source: str) -> Pattern:
     """A pattern that stands alone, in the same language: ``!``, ``#`` and blanks mean themselves."""
     if text[:1] in (b"!", b"#"):
         text = b"\\" + text
-    if text.endswith(b" "):
+    bare = text.rstrip(b" ")
+    if bare != text and (len(bare) - len(bare.rstrip(b"\\"))) % 2 == 0:
         text = text[:-1] + b"\\ "
     found = parse_pattern(text, source)
     return found or Pattern(text, source, _NOTHING, negated=False, dirs_only=False, by_name=True)
+
+
+def is_malformed(pattern: Pattern) -> bool:
+    """Whether it matches nothing because it makes no sense: an open bracket, a backslash at its end."""
+    return pattern.regex == _NOTHING
 
 
 def literal_part(pattern: bytes) -> bytes:

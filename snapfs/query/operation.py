@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -51,13 +52,15 @@ class Cut(Enum):
 class Answer:
     """The columns of a query and, read once, its rows; afterwards ``cut`` says what was left out."""
 
-    def __init__(self, catalog: QueryCatalog, text: str, most: int | None) -> None:
-        """``most`` rows are given out. To be made within `QueryCatalog.watch`."""
+    def __init__(self, catalog: QueryCatalog, text: str, options: QueryOptions) -> None:
+        """To be made within `QueryCatalog.watch`."""
         self.columns: tuple[str, ...] = ()
         self.cut: Cut | None = None
         self._catalog = catalog
         self._text = text
-        self._most = most
+        self._most = options.rows
+        self._timeout_s = options.timeout_s
+        self._begun_s = time.process_time()
         self._batches: Iterator[list[Row]] = iter(())
         with self._told():
             catalog.begin(placed=_PLACED.search(text) is not None)
@@ -69,6 +72,9 @@ class Answer:
         """The rows."""
         count = 0
         while self.cut is None:
+            if self._is_over():
+                self.cut = Cut.TIME
+                return
             batch: list[Row] = []
             with self._told():
                 batch = next(self._batches, [])
@@ -80,6 +86,13 @@ class Answer:
                     return
                 count += 1
                 yield row
+
+    def _is_over(self) -> bool:
+        """Whether what was done with the rows took the time: wide ones cost more there than in SQLite.
+
+        What a reader keeps waiting does not count.
+        """
+        return self._timeout_s is not None and time.process_time() - self._begun_s > self._timeout_s
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -132,6 +145,6 @@ def query(repository: Repository, text: str, options: QueryOptions) -> Iterator[
     catalog = QueryCatalog(path, timeout_s=options.timeout_s, overdue=options.overdue)
     try:
         with translated(catalog.name), catalog.watch:
-            yield Answer(catalog, text, options.rows)
+            yield Answer(catalog, text, options)
     finally:
         catalog.close()

@@ -116,7 +116,7 @@ class Steps:
     def _link_to_what_stands(self, item: Item, other: Entry) -> None:
         """A name that comes back is linked to those of its file that are there and as they were.
 
-        All names that these have now are told to `materialize`, so that it keeps them together.
+        All names that these have now, and keep, are told to `materialize`, so that it keeps them together.
         """
         for path in _group(self._paths_before, other.inode):
             known = self._settled.item(path)
@@ -126,6 +126,9 @@ class Steps:
             if live is None or is_dir(live) or differences(other, live):
                 continue
             for name in _group(self._paths_live, live.inode):
+                known = self._settled.item(name)
+                if known is not None and self._settled.applies(known):
+                    continue  # it goes, or is told as what it is to be
                 self._makes[order_key(name)] = other._replace(name=_name(name))
                 self._visit(parent_of(name), entered=True)
             return

@@ -8,7 +8,7 @@ only a directory above has another name, that directory is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from snapfs.catalog import view
@@ -97,25 +97,40 @@ class Lineage:
         held = self._holder(stay.place.path, there)
         if held is not None:
             return self._stay(*held)
-        places = self._places.of(self._chain, stay.inode)
-        # Of several names that change at once the first goes with the first, as in a diff.
-        ours = sorted(
-            place.path for place in places if _has(place, here) and self._is_free(place, there)
+        at = min(here, there)
+        for before, after in self._moves(stay.inode, at):
+            ours, other = (before, after) if here < there else (after, before)
+            if ours.path == stay.place.path and self._moved(stay.inode, before, after, at):
+                return self._stay(stay.inode, other)
+        return None
+
+    def _moves(self, inode: int, at: int) -> Iterator[tuple[Place, Place]]:
+        """Places of an inode at position ``at`` and the next that may be ends of one move.
+
+        A name that stayed went with its directory. Of names that came and went the first goes with the
+        first, as in a diff.
+        """
+        places = self._places.of(self._chain, inode)
+        before, after = (
+            {(one.parent, one.name): one for one in places if _has(one, position)}
+            for position in (at, at + 1)
         )
-        others = sorted(
-            (place for place in places if _has(place, there) and self._is_free(place, here)),
-            key=lambda place: place.path,
+        for key in before.keys() & after.keys():
+            yield before[key], after[key]
+        gone, come = (
+            sorted((side[key] for key in side.keys() - other.keys()), key=lambda one: one.path)
+            for side, other in ((before, after), (after, before))
         )
-        if stay.place.path not in ours or ours.index(stay.place.path) >= len(others):
-            return None
-        other = others[ours.index(stay.place.path)]
-        older, newer = (stay.place, other) if here < there else (other, stay.place)
-        if not self._moved(stay.inode, older, newer, min(here, there)):
-            return None
-        return self._stay(stay.inode, other)
+        for place in come:
+            if not gone:
+                return
+            if self._is_free(place, at) and self._is_free(gone[0], at + 1):
+                yield gone.pop(0), place
 
     def _moved(self, inode: int, older: Place, newer: Place, at: int) -> bool:
         """Whether a diff of position ``at`` and the next says that this was renamed, or a directory above."""
+        if older.path == newer.path:
+            return False
         while (older.parent, older.name) == (newer.parent, newer.name):
             inode = older.parent
             places = self._places.of_directory(self._chain, inode)

@@ -7,9 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snapfs.fs.patterns import Pattern, literal_part, parse_glob
+from snapfs.errors import UsageError
+from snapfs.fs.patterns import Pattern, is_malformed, literal_part, parse_glob
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
+from snapfs.model.quote import quote
 
 NS = 1_000_000_000
 LARGEST = (1 << 63) - 1
@@ -93,8 +95,16 @@ def _plain(part: bytes) -> bytes | None:
 
 
 def glob(text: bytes, *, ignore_case: bool) -> Glob:
-    """A pattern as a person writes it; with ``ignore_case`` its letters are those of either case."""
+    """A pattern as a person writes it; with ``ignore_case`` its letters are those of either case.
+
+    Raises UsageError for one that matches nothing at all.
+    """
     pattern = parse_glob(folded(text) if ignore_case else text, "")
+    if is_malformed(pattern):
+        raise UsageError(
+            f"{quote(text)} can match nothing", subject=quote(text),
+            hint="a bracket is open, or a backslash stands at its end; a backslash takes the meaning away",
+        )  # fmt: skip
     body = pattern.text.removesuffix(b"/").removeprefix(b"/")
     if ignore_case:
         # Nothing in it is certain in every name but what has no case.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
 import sqlite3
 import time
@@ -122,6 +123,19 @@ def test_time_counts_only_while_sqlite_works(repository: Repository) -> None:
             if number in (1, 600):
                 time.sleep(0.4)
     assert (number, answer.cut) == (1000, None)
+
+
+def test_wide_rows_end_and_are_not_held(run: InProcess, tree: Path) -> None:
+    """What is done with them counts as work, and of what is aligned little is held."""
+    run("create", tree)
+    text = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x, hex(zeroblob(400000)) FROM r"
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result = run("sql", "--limit", "0", "--timeout", "1s", text, cwd=tree, ok=(3,))
+    assert b"time limit" in result.err
+    assert result.out.count(b"\n") > 2
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20, (
+        "in KiB, with the output"
+    )
 
 
 def test_the_row_limit(repository: Repository) -> None:

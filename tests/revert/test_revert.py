@@ -194,6 +194,33 @@ def test_a_name_that_was_taken_keeps_what_moved_from_it(
     assert listed(tree) == ["again", "again/e", "again/e/x", "again/y"]
 
 
+@pytest.mark.parametrize(
+    "there", ["x -> h, t", "b -> h, t", "d/x -> e/x, t", "x -> h, t, u", "d/x -> q, d/t"]
+)
+def test_a_name_of_several_that_was_renamed(
+    there: str, run: InProcess, tree: Path, take: Take
+) -> None:
+    """Whatever names the others have, before or after it in order; nothing of it stays where it went."""
+    old, _, rest = there.partition(" -> ")
+    new, *others = rest.split(", ")
+    (tree / "d").mkdir()
+    (tree / old).write_text("hi")
+    for other in others:
+        os.link(tree / old, tree / other)
+    before = survey(tree)
+    take("one")
+    (tree / old.partition("/")[0] if "e/" in new else tree / old).rename(
+        tree / new.partition("/")[0] if "e/" in new else tree / new
+    )
+    take("two")
+    planned = run("revert", "one..two", "--dry-run", "--json", cwd=tree).json_lines()[-1]
+    done = run("revert", "one..two", "--yes", "--json", cwd=tree).json_lines()[-1]
+    assert_same(before, survey(tree))
+    assert (planned["create"], planned["delete"]) == (done["created"], done["deleted"])
+    run("revert", "one..two", "--yes", cwd=tree)
+    assert_same(before, survey(tree))
+
+
 def test_links(run: InProcess, tree: Path, take: Take) -> None:
     for name in ("b", "pair"):
         (tree / name).write_text(name)

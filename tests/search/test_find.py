@@ -100,7 +100,7 @@ def test_conditions(run: InProcess, history: Path) -> None:
 @pytest.mark.parametrize("words", [
     (), ("--type", "x", "*"), ("--digest", "zz"), ("--digest", "12345"), ("--newer", "soon"),
     ("--all-roots", "--in", "s1", "*"), ("--in", "nothing", "*"), ("--same-as", "nothing"), ("",),
-    ("-0", "--json", "*"),
+    ("-0", "--json", "*"), ("[a",), ("a\\",),
 ])  # fmt: skip
 def test_what_is_no_search_fails_with_2(
     words: tuple[str, ...], run: InProcess, history: Path
@@ -134,6 +134,10 @@ def test_names_that_are_no_text(run: InProcess, tree: Path) -> None:
     assert name_of(run("find", b"\xff*", "--json", cwd=tree).json_lines()[0]) == b"\xff\xfe.bin"
     assert found(run, tree, "-i", "\u00e9T\u00c9") == ["s1-s1 \u00c9t\u00e9"]
     assert found(run, tree, "!x", "#y", "--", "-dash") == ["s1-s1 !x", "s1-s1 #y", "s1-s1 -dash"]
+    (tree / "trail ").touch()
+    run("create", tree, "--name", "s2")
+    for pattern in ("trail ", "trail\\ ", "*\\ "):
+        assert found(run, tree, pattern) == ["s2-s2 trail "]
     assert b"\n" not in run("find", "new*", cwd=tree).out.removesuffix(b"\n")
 
 

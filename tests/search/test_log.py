@@ -160,6 +160,31 @@ def test_links_types_and_editors(run: InProcess, tree: Path) -> None:
     ]  # fmt: skip
 
 
+def test_renames_of_linked_files_are_those_of_diff(run: InProcess, tree: Path) -> None:
+    (tree / "e").write_text("1")
+    os.link(tree / "e", tree / "a")
+    (tree / "d").mkdir()
+    (tree / "d" / "e").write_text("2")
+    os.link(tree / "d" / "e", tree / "d" / "q")
+    (tree / "f").mkdir()
+    (tree / "f" / "e").write_text("3")
+    os.link(tree / "f" / "e", tree / "z")
+    take(run, tree, "s1")
+    (tree / "e").rename(tree / "b")
+    (tree / "a").unlink()
+    (tree / "a").mkdir()
+    (tree / "d").rename(tree / "D")
+    (tree / "D" / "e").unlink()
+    (tree / "f").rename(tree / "F")
+    (tree / "z").rename(tree / "F" / "z")
+    take(run, tree, "s2")
+    assert told(run, tree, ":b") == [("s2", "+ b", "")]
+    assert told(run, tree, ":d/e") == [("s1", "+ d/e", ""), ("s2", "- d/e", "")]
+    assert told(run, tree, ":D/q") == [("s1", "+ d/q", ""), ("s2", "R d/q -> D/q", "")]
+    assert told(run, tree, ":F/z") == [("s1", "+ z", ""), ("s2", "R z -> F/z", "")]
+    assert told(run, tree, ":F/e") == [("s1", "+ f/e", ""), ("s2", "R f/e -> F/e", "")]
+
+
 def test_directories_and_the_root(run: InProcess, tree: Path) -> None:
     (tree / "d").mkdir()
     (tree / "d" / "f").write_text("one")

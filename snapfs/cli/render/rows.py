@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from snapfs.cli.frame.streams import Output, terminal_columns
@@ -13,6 +13,8 @@ from snapfs.model.quote import printable
 
 _ALIGNED = 1000
 """Rows of a table that are aligned together."""
+_ALIGNED_BYTES = 1 << 20
+"""Of wide ones no more than it takes for so many."""
 _LEAST = 10
 _PATHS = frozenset({"path", "dir"})
 
@@ -22,7 +24,7 @@ Rows = Iterable[Sequence[Any]]
 def print_rows(out: Output, columns: Sequence[str], rows: Rows) -> None:
     """A table: fitted on a terminal, else as wide as it needs."""
     left = iter(rows)
-    part = list(islice(left, _ALIGNED))
+    part = _together(left)
     if not part:
         for line in plain_lines([printable(name) for name in columns], []):
             out.line(line)
@@ -40,7 +42,20 @@ def print_rows(out: Output, columns: Sequence[str], rows: Rows) -> None:
         for line in table_lines(shown, cells, room=room)[0 if heading else 1 :]:
             out.line(line)
         heading = False
-        part = list(islice(left, _ALIGNED))
+        part = _together(left)
+
+
+def _together(rows: Iterator[Sequence[Any]]) -> list[Sequence[Any]]:
+    """The next rows, as many as are held to be aligned."""
+    part: list[Sequence[Any]] = []
+    size = 0
+    while len(part) < _ALIGNED and size < _ALIGNED_BYTES:
+        row = next(rows, None)
+        if row is None:
+            break
+        part.append(row)
+        size += sum(len(value) for value in row if isinstance(value, str | bytes))
+    return part
 
 
 def _columns(
