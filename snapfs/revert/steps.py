@@ -19,7 +19,6 @@ from snapfs.model.path import join, parent_of, within
 from snapfs.revert.look import Trees
 from snapfs.threeway import Item, Settled, changed, is_dir, order_key
 from snapfs.tree.differences import differences
-from snapfs.tree.moves import beside
 from snapfs.tree.state import Inodes, Paths, State
 
 V = TypeVar("V")
@@ -165,16 +164,16 @@ class Steps:
         return (visit.touched or as_changed) and self._will_hold_the_same(visit.path, live, other)
 
     def _will_hold_the_same(self, path: bytes, live: Entry, other: Entry) -> bool:
-        pairs = beside(
-            self._trees.live.children(live.inode), self._trees.before.children(other.inode)
+        now, then = (
+            state.names_in(entry.inode)
+            for state, entry in ((self._trees.live, live), (self._trees.before, other))
         )
-        for now, then in pairs:
-            if then is None:
-                assert now is not None
-                if order_key(join(path, now.name)) not in self._goes:
+        for name, is_there in _either(now, then):
+            if is_there:
+                if order_key(join(path, name)) not in self._goes:
                     return False
-            elif now is None:
-                coming = self._settled.item(join(path, then.name))
+            else:
+                coming = self._settled.item(join(path, name))
                 if coming is None or not self._settled.applies(coming):
                     return False
         return True
@@ -215,6 +214,21 @@ class _Groups(Generic[V]):
             value = self._next[1]
             self._next = next(self._pairs, None)
             yield value
+
+
+def _either(one: Iterator[bytes], two: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Names that only one of two has, each with whether it is the first."""
+    a, b = next(one, None), next(two, None)
+    while a is not None or b is not None:
+        if b is None or (a is not None and a < b):
+            assert a is not None
+            yield a, True
+            a = next(one, None)
+        elif a is None or b < a:
+            yield b, False
+            b = next(two, None)
+        else:
+            a, b = next(one, None), next(two, None)
 
 
 def _key(path: bytes) -> bytes:

@@ -32,6 +32,9 @@ class State(Protocol):
     def children(self, parent: int) -> Iterator[Entry]:
         """The entries of a directory, by name; no more than some are held at once."""
 
+    def names_in(self, parent: int) -> Iterator[bytes]:
+        """The names in a directory, in order."""
+
     def names(self, inode: int) -> list[Name]:
         """All names of an inode."""
 
@@ -51,6 +54,9 @@ class StoredState:
 
     def children(self, parent: int) -> Iterator[Entry]:
         return streams.each_child(self._catalog, parent, self._at)
+
+    def names_in(self, parent: int) -> Iterator[bytes]:
+        return (entry.name for entry in self.children(parent))
 
     def names(self, inode: int) -> list[Name]:
         return view.names(self._catalog, inode, self._at)
@@ -76,17 +82,25 @@ class StagedState:
         return self._head.child(parent, name) if parent > 0 else None
 
     def children(self, parent: int) -> Iterator[Entry]:
+        for name, inode in self._overlaid(parent):
+            yield from self._named(name, inode)
+
+    def names_in(self, parent: int) -> Iterator[bytes]:
+        return (name for name, inode in self._overlaid(parent) if inode is not None)
+
+    def _overlaid(self, parent: int) -> Iterator[tuple[bytes, int | None]]:
+        """Names of the head and of the stage, each once, in order."""
         head = self._head.children(parent) if parent > 0 else iter(())
         known = next(head, None)
         for name, inode in streams.overlaid_names(self._catalog, parent):
             while known is not None and known.name < name:
-                yield from self._named(known.name, known.inode)
+                yield known.name, known.inode
                 known = next(head, None)
             if known is not None and known.name == name:
                 known = next(head, None)
-            yield from self._named(name, inode)
+            yield name, inode
         while known is not None:
-            yield from self._named(known.name, known.inode)
+            yield known.name, known.inode
             known = next(head, None)
 
     def _named(self, name: bytes, inode: int | None) -> Iterator[Entry]:
