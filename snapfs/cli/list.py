@@ -87,7 +87,8 @@ COMMAND = Command(
     synopsis=("list [ROOT...] [-a] [-n N] [--sort ORDER]",),
     description="""\
 Lists the snapshots of the root I stand in, or of each ROOT, oldest first: number, name, time, files,
-size of all files, and what taking it added to the repository.
+size of all files, and what taking it added to the repository; on a terminal with room a bar for that, beside
+the largest.
 
 Outside every root of several it lists the roots: number of snapshots, the newest and its size; with
 `-n` or `--sort time` the snapshots of all roots.""",

@@ -9,7 +9,7 @@ from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.params import argument, flag, literals
-from snapfs.cli.frame.paths import ordinary_path
+from snapfs.cli.frame.paths import path_of
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
@@ -50,7 +50,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         a, b = read_changes(states, arguments.changes)
         of_this_host(a.root, None)
         paths = tuple(
-            ordinary_path(states, word, a.root) for word in (*arguments.words, *arguments.paths)
+            path_of(states, word, a.root) for word in (*arguments.words, *arguments.paths)
         )
         _refuse_unknown_paths(repository, a, b, paths)
         options = RevertOptions(
@@ -185,7 +185,7 @@ it. The times of a directory alone are no conflict; it gets the time that it had
 again. What one of the two snapshots could not read is a conflict. What the rules of one of them left out,
 and the other has, is not touched, and deletion never crosses a mount.
 
-With PATH only what lies there is undone, with the other ends of what moved from or to there.
+With PATH (`:PATH` is one from the root) only what lies there is undone, with the other ends of what moved from or to there.
 
 It asks first. A safety snapshot (tag `safety`) of the state before comes first, and the last line printed is
 the command that undoes it all. What comes or changes while it runs is left alone and named, and the exit code

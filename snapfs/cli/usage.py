@@ -103,11 +103,13 @@ COMMAND = Command(
 Without SNAP it lists the snapshots of the root I stand in: the size of all files; of that, the bytes
 that are unique to the snapshot, each once, because no other snapshot of any root has them; and the
 shared rest (what others have as well, what is in several of its files, and holes). `packed` is what the
-unique bytes take in the packs, compressed: what deleting this snapshot alone frees, now or for prune. What two snapshots have between them is unique to neither:
-ask for both.
+unique bytes take in the packs, compressed: about what deleting this snapshot alone frees, now or later; a pack
+that goes wholly takes its own index with it. What two snapshots have between them is unique to neither: ask
+for both. A bar is as long as the size, and its dark part the unique bytes.
 
 With SNAP it says what deleting exactly this set would do: what it would free at once, which are packs
-that nothing else needs, and what dead blocks it would leave in packs that others still need, for prune.
+that nothing else needs, and what dead blocks it would leave in packs that others still need
+(`snapfs purge --deleted` writes such packs anew).
 `snapfs delete` of the same set then does just that. What earlier deletes could not free while somebody
 was reading is freed with it, and counted. A pinned snapshot may be asked for.
 

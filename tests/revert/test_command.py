@@ -100,3 +100,9 @@ def test_a_run_is_written_down(two: InProcess, tree: Path) -> None:
     assert [(line["exit"], line["summary"]) for line in runs] == [
         (5, "one..two: 0 created, 1 overwritten, 0 deleted, 1 in conflict")
     ]
+
+
+def test_a_path_from_the_root(two: InProcess, tree: Path) -> None:
+    two("revert", "tree@one..two", ":a", "--yes", cwd=tree.parent)
+    assert (tree / "a").read_text() == "one"
+    assert (tree / "b").read_text() == "three"

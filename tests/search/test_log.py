@@ -65,6 +65,7 @@ def test_renamed_there_and_back(run: InProcess, tree: Path) -> None:
         ("s4", "R b -> a", ""),
     ]  # fmt: skip
     assert told(run, tree, "a") == there_and_back
+    assert run("log", "a", "-n", "1", cwd=tree).lines[-1].endswith("R b -> a")
     assert told(run, tree, "b") == there_and_back, "it is the same file, whatever it is asked by"
 
 

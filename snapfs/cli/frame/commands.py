@@ -94,7 +94,8 @@ FOREIGN = {
 REMARKS = {
     "init": "nothing needs to be set up: the first `snapfs create DIR` makes the repository",
     "mount": "this version has no mount; look with `snapfs ls` and `snapfs cat`",
-    "prune": "this version has no prune; `snapfs delete SNAP` frees what no other snapshot needs",
+    "prune": "this version has no prune; `snapfs delete SNAP` frees what no other snapshot needs, and "
+    "`snapfs purge --deleted` the dead bytes in packs that stay",
     "receive": "this version has no import; a repository can be copied as a folder",
     "send": "this version has no export; a repository can be copied as a folder",
     "version": "`snapfs --version` prints it",

@@ -58,6 +58,16 @@ def ordinary_path(roots: Roots, word: str, root: Root) -> bytes:
     )
 
 
+def path_of(roots: Roots, word: str, root: Root) -> bytes:
+    """A PATH of a root that is known: an ordinary one, or ``:PATH`` from the root."""
+    path = roots.invocation.environment.expand_home(word)
+    if word.startswith(":") and not os.path.lexists(path):
+        reference = read_reference(word, default=LATEST_POINT)
+        assert reference is not None
+        return path_in(roots, reference, root)
+    return ordinary_path(roots, word, root)
+
+
 def recorded_path(roots: Roots, word: str) -> tuple[Root, bytes]:
     """Root and path of a PATH that some snapshot has or had: an ordinary one, ``:PATH`` from the root, or
     what follows the colon of a whole reference.

@@ -116,7 +116,8 @@ def print_log(
             if content:
                 _text(invocation, repository, result.root, version)
         return
-    several = len({version.path for version in shown} | {result.path}) > 1
+    paths = {version.path for version in shown} | {version.old_path for version in shown}
+    several = len(paths - {None} | {result.path}) > 1
     rows = [_row(invocation, result.root, version, with_path=several) for version in shown]
     if not content:
         print_table(invocation.out, _COLUMNS, rows)
