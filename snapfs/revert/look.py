@@ -15,7 +15,7 @@ from snapfs.model.kinds import Kind
 from snapfs.model.kinds import State as Mark
 from snapfs.model.path import join, parent_of, within
 from snapfs.revert.candidates import Candidate, Candidates
-from snapfs.threeway import Conflict, Item, Outcome, Why, decide, is_dir, order_key
+from snapfs.threeway import Conflict, Item, Outcome, Why, changed, decide, is_dir, order_key
 from snapfs.tree.differences import differences
 from snapfs.tree.state import REMEMBERED, Inodes, Paths, State
 
@@ -87,6 +87,9 @@ class Look:
         above = self._directory(parent_of(path)) if path else _Above(None, True, False)
         live = self._entry(path, above)
         linked_as_other = self._linked_alike(self._before, candidate.before, live)
+        mates: tuple[bytes, ...] = ()
+        if not linked_as_other and candidate.before is not None and live is not None:
+            mates = self._mates(candidate.before, live)
         item = Item(
             path=path,
             base=candidate.after,
@@ -95,7 +98,7 @@ class Look:
             move=candidate.move,
             linked_as_base=self._linked_alike(self._after, candidate.after, live),
             linked_as_other=linked_as_other,
-            mates=() if linked_as_other else self._mates(candidate),
+            mates=mates,
             unseen=above.unseen,
             has_directory=above.is_directory,
             on_the_way=candidate.on_the_way,
@@ -148,13 +151,13 @@ class Look:
         here = {path for path in one if self._live.inodes.at(path) is not None}
         return here == {path for path in two if then.inodes.at(path) is not None}
 
-    def _mates(self, candidate: Candidate) -> tuple[bytes, ...]:
-        assert candidate.before is not None
-        return tuple(
-            path
-            for path in self._before.group(candidate.before)
-            if path != candidate.path and self._live.inodes.at(path) is not None
-        )
+    def _mates(self, before: Entry, live: Entry) -> tuple[bytes, ...]:
+        """Names that it is to be linked to, and, where that is all there is to do, not to be linked to."""
+        was, now = set(self._before.group(before)), set(self._live.group(live))
+        mates = {path for path in was - now if self._live.inodes.at(path) is not None}
+        if not changed(before, live):
+            mates |= {path for path in now - was if self._before.inodes.at(path) is not None}
+        return tuple(sorted(mates))
 
     # --- what speaks against it ----------------------------------------------------------------
 
@@ -162,7 +165,7 @@ class Look:
         if item.path and not self._is_sound(parent_of(item.path)):
             return Conflict(Why.DAMAGED)
         for path in item.mates:
-            if order_key(path) not in self._candidates and not self._is_as_before(path):
+            if order_key(path) not in self._candidates and not self._links_with(item, path):
                 return Conflict(Why.LINKED, path=path)
         if item.live is None:
             return None
@@ -186,9 +189,12 @@ class Look:
             self._sound = path, sound
         return self._sound[1]
 
-    def _is_as_before(self, path: bytes) -> bool:
+    def _links_with(self, item: Item, path: bytes) -> bool:
+        """Whether a link to a name that nothing is done to can be made; it cannot be taken away alone."""
         here, then = self._live.at(path), self._before.at(path)
-        return here is not None and then is not None and not differences(then, here)
+        if here is None or then is None or differences(then, here):
+            return False
+        return item.live is None or here.inode != item.live.inode
 
     def _stays(self, item: Item) -> bytes | None:
         """Something in a directory that the change is not about: it came later, or was left out."""

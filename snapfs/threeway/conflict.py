@@ -27,7 +27,7 @@ class Why(Enum):
     MOVED = "moved"
     """It is one end of a move, of which the other cannot be undone."""
     LINKED = "linked"
-    """It would be linked to a name that is left as it is."""
+    """It would be linked to, or parted from, a name that is left as it is."""
     MOUNT = "mount"
     """Nothing is deleted there."""
     DAMAGED = "damaged"
@@ -69,7 +69,7 @@ class Conflict:
             case Why.MOVED:
                 return f"moved, and its other end {path} is not as in {base}"
             case Why.LINKED:
-                return f"was linked to {path}, which is not as in {base}"
+                return f"its links go together with {path}, which stays"
             case Why.MOUNT:
                 return "on another filesystem, where nothing is deleted"
             case Why.DAMAGED:

@@ -37,7 +37,7 @@ class Item(NamedTuple):
     linked_as_other: bool = True
     """the same of the other state"""
     mates: tuple[bytes, ...] = ()
-    """names that there are, to which it is to be linked and is not"""
+    """names that it can only be linked to, or parted from, if they are made as in the other state too"""
     unseen: bool = False
     """it lies in a live directory that cannot be read"""
     has_directory: bool = True
