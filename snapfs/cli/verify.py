@@ -117,8 +117,9 @@ anyway are healed, and only of packs that are missing or have another size.
 snapshot, under the rules of that. It prints lines as `diff` does, and `B PATH content` for bit rot: the bytes
 differ although size, times and inode number are those that were recorded, so that nobody has written to the file.
 A create would not notice it without `--checksum`, and then take it for an edit; `restore --in-place --overwrite
-always` of the path brings the good bytes back. The exit code is 3 if there is
-bit rot, or something could not be read; changes of other kinds are what directories are for, and leave it at 0.
+always` of the path brings the good bytes back. Of a file that was changed within the minute before its snapshot
+nobody can tell, and it is told as changed. The exit code is 3 if there is bit rot, or something could not be read;
+changes of other kinds are what directories are for, and leave it at 0.
 
 What no restore uses is not guarded and cannot be checked: inode numbers and times of last status change, by
 which the next snapshot decides what to read, and the record of runs.""",

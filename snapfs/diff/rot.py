@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from snapfs.diff.operation import DiffOptions, diff
+from snapfs.errors import UsageError
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import State
 from snapfs.model.snapshot import LiveSide, StoredSide
@@ -61,8 +62,11 @@ def against_live(
     """Compare the newest snapshot of a root with its directory, byte for byte.
 
     ``on_change`` is told of each difference as `diff` would give it, with the letter B for what is rotten.
-    Raises NotFoundError if the directory is gone.
+    Raises NotFoundError if the directory is gone, UsageError for a stream.
     """
+    if newest.root.path is None:
+        label = newest.root.label
+        raise UsageError(f"{label} is a stream without a directory to compare with", subject=label)
     started_ns = repository.clock.now_ns()
     counted = _Counting(progress)
     letters: Counter[str] = Counter()

@@ -191,6 +191,12 @@ class Journal:
 
     def verify_tail(self, known: JournalTail | None) -> TailState:
         """Compare the journal's end with the tail that the catalog remembers; cheap if clean."""
+        try:
+            return self._verify_tail(known)
+        except DamageError as error:  # of a file's header
+            return Damaged(error.message)
+
+    def _verify_tail(self, known: JournalTail | None) -> TailState:
         files = self.files()
         if known is None:
             return Behind("the catalog knows nothing of the journal") if files else Clean()
@@ -227,7 +233,7 @@ class Journal:
         for name in self.files():
             if file_number(name) >= file_number(known.file):
                 try:
-                    with self._open(name) as file:
+                    with self._open(name, headless=True) as file:
                         later = [seq for seq in file.numbers() if seq > known.seq]
                     # A file begins with a dump: of the catalog as it is known, if somebody was
                     # killed who began it.

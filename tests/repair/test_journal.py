@@ -1,0 +1,45 @@
+"""A journal file whose header is damaged: the catalog is sound, so nothing is lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.harness.inprocess import InProcess
+from tests.harness.output import names
+
+
+@pytest.mark.parametrize("at", [0, 8, 10, 30, 47, "cut", "emptied"])
+def test_a_damaged_header(at: int | str, run: InProcess, tree: Path) -> None:
+    for name in ("one", "two"):
+        (tree / "a").write_text(name)
+        run("create", tree, "--name", name)
+    (file,) = (run.repository / "journal").iterdir()
+    data = bytearray(file.read_bytes())
+    if isinstance(at, int):
+        data[at] ^= 0x55
+    file.write_bytes(data if isinstance(at, int) else data[: 20 * (at == "cut")])
+    assert "the journal" in run("repair", "--dry-run", cwd=tree).errors
+    run("repair", "--yes", cwd=tree)
+    run("verify", "--data", cwd=tree)
+    assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
+    (run.repository / "catalog.db").unlink()
+    run("rebuild-catalog")
+    assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
+
+
+def test_a_header_that_is_damaged_and_a_catalog_that_is_old(run: InProcess, tree: Path) -> None:
+    """What the journal knows beyond the catalog is not thrown away with it."""
+    run("create", tree, "--name", "one")
+    old = (run.repository / "catalog.db").read_bytes()
+    (tree / "a").write_text("two")
+    run("create", tree, "--name", "two")
+    (run.repository / "catalog.db").write_bytes(old)
+    (file,) = (run.repository / "journal").iterdir()
+    data = bytearray(file.read_bytes())
+    data[30] ^= 0x55
+    file.write_bytes(data)
+    assert "rebuild-catalog" in run("create", tree, ok=(1,)).errors
+    run("repair", "--yes", cwd=tree, ok=(0, 3))
+    assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
