@@ -290,6 +290,11 @@ TEXTS: dict[str, Any] = {
             ),
         )
     ),
+    "CUT_NAMES": select(cut_name.c.name).distinct(),
+    "CUT_NAMED": union_all(
+        select(dirent.c.inode_id).where(dirent.c.name == p("name")),
+        select(dirent_diff.c.inode_id).where(dirent_diff.c.name == p("name")),
+    ).limit(1),
     "CUT_RUNS": select(run.c.id, run.c.command, run.c.summary).order_by(run.c.id),
     "CUT_RUN": update(run)
     .where(run.c.id == p("run"))

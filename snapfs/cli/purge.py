@@ -53,7 +53,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         invocation.emit("purge/1", result, Mode(arguments.dry_run))
     else:
         _print(invocation, result, host, dry_run=arguments.dry_run)
-    return Exit.PARTIAL if result.remaining else Exit.DONE
+    return Exit.PARTIAL if result.remaining and not arguments.dry_run else Exit.DONE
 
 
 def _print(invocation: Invocation, result: PurgeResult, host: str, *, dry_run: bool) -> None:

@@ -36,7 +36,7 @@ from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import give_up_reserve, make_reserve
 from snapfs.repository.runs import recorded
-from snapfs.repository.scrub import texts_without
+from snapfs.repository.scrub import labels_with, scrubber, texts_without
 from snapfs.repository.takeout import (
     PROBLEM_TYPES,
     RUN_TYPES,
@@ -147,6 +147,7 @@ class _Work:
             self._commit()
             faults.point("purge.committed")
             remaining = [
+                *self.result.remaining,
                 *(f"pack {name}: it is damaged; run snapfs repair" for name in self._damaged),
                 *finish_purge(repository, wait_s=repository.lock_wait_s, progress=self._progress),
             ]
@@ -185,7 +186,8 @@ class _Work:
         chain = chain_of(catalog, self._root.id)
         selection = self._select()
         take_out(catalog, self._root.id, selection.targets)
-        texts = texts_without(catalog, self._root.id, self._root.path, self._paths)
+        scrub = scrubber(catalog, self._root.path, self._paths)
+        texts = texts_without(catalog, self._root.id, self._paths, scrub)
         put_runs(catalog, texts.runs)
         put_texts(catalog, texts.snapshots)
         drop_problems(catalog, texts.problems)
@@ -203,6 +205,7 @@ class _Work:
             also_in=elsewhere(catalog, self._root, self._paths),
             shared_contents=shared,
             texts=len(texts.runs) + len(texts.snapshots),
+            remaining=tuple(labels_with(catalog, scrub)),
             freed_bytes=freed,
         )
         return selection, texts

@@ -1,7 +1,8 @@
 """Texts of the catalog that have a name in them which is to be found nowhere any more.
 
 Command lines and summaries of runs, messages and rules of snapshots, and problems. A name that something
-else still has is left in them, as it is in the repository anyway; the paths themselves are not.
+else still has is left in them, as it is in the repository anyway; the paths themselves are not. What
+people call snapshots by (names and tags) is theirs to change: it is only told.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.errors import DamageError
-from snapfs.fs.rules import IGNORE_FILE, Rules
+from snapfs.fs.rules import IGNORE_FILE, RuleLine, Rules, to_bytes, to_text
 from snapfs.model.path import join
+from snapfs.model.quote import printable
 from snapfs.repository.takeout import PURGED, Texts
 
 _SEPARATORS = r"/:@=,;\s'\"`()"
@@ -24,20 +26,61 @@ _BETWEEN = re.compile(f"[{_SEPARATORS}]+")
 _MOST_PARTS = 6
 """Parts of a text, as separators make them, that are looked up together: names may have blanks."""
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
+_ESCAPED_RULE = re.compile(r"\\(.)", re.DOTALL)
+_SPECIAL = re.compile(r"([\\*?\[\]#! ])")
+_RULE = re.compile(r"(!?)(.*?)(/?)", re.DOTALL)
+_OPTION = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
 _AT_ONCE = 1000
+_SHORT = 4
+"""A name of fewer letters is replaced as a word of its own only: as a part it may be of any word."""
 
 Scrub = Callable[[str], str]
 
 
+@dataclass(frozen=True, slots=True)
+class Scrubber:
+    """What takes names out of texts."""
+
+    names: Scrub
+    """replaces names that nothing has any more"""
+    all: Scrub
+    """replaces the purged paths as well"""
+
+
+def scrubber(catalog: Catalog, root_path: bytes | None, paths: Sequence[bytes]) -> Scrubber:
+    """For the names that were taken out (inside the write that did it) and for these paths from the root."""
+    vanished = _vanished(catalog, paths)
+    return Scrubber(_scrub(vanished, (), None), _scrub(vanished, paths, root_path))
+
+
+def labels_with(catalog: Catalog, scrub: Scrubber) -> list[str]:
+    """Tags and names of snapshots that have a name in them, each with the way to be rid of it."""
+    found = []
+    for row in rows.roots(catalog):
+        for snapshot in rows.snapshots(catalog, row.root.id):
+            which = f"{row.root.label}@{snapshot.name}"
+            found += [
+                f"the tag {printable(tag)} of {which} has the name: `snapfs untag {which} "
+                f"{printable(tag)}`, then `snapfs purge --deleted PATH`"
+                for tag in snapshot.tags
+                if scrub.names(tag) != tag
+            ]
+            if scrub.names(snapshot.name) != snapshot.name:
+                found.append(
+                    f"the name of snapshot {which} has it: `snapfs rename {which} NEW`, then "
+                    "`snapfs purge --deleted PATH`"
+                )
+    return found
+
+
 def texts_without(
-    catalog: Catalog, root_id: int, root_path: bytes | None, paths: Sequence[bytes]
+    catalog: Catalog, root_id: int, paths: Sequence[bytes], scrubs: Scrubber
 ) -> Texts:
     """What is to change, after the names were taken out (inside the write that did it).
 
     ``paths`` are those that are purged, from the root.
     """
-    vanished = _vanished(catalog)
-    scrub = _scrubber(vanished, paths, root_path)
+    scrub = scrubs.all
     runs = []
     for id_, command, summary in catalog.execute(sql.CUT_RUNS):
         changed = (id_, _command(command, scrub), scrub(summary))
@@ -46,9 +89,8 @@ def texts_without(
     snapshots = []
     for row in rows.roots(catalog):
         for snapshot in rows.snapshot_rows(catalog, row.root.id):
-            rules = snapshot.rules
-            if row.root.id == root_id:
-                rules = _rules_without(rules, paths)
+            here = paths if row.root.id == root_id else ()
+            rules = _rules_without(snapshot.rules, here, scrubs.names)
             found = (snapshot.id, scrub(snapshot.message), rules)
             if found[1:] != (snapshot.message, snapshot.rules):
                 snapshots.append(found)
@@ -65,8 +107,11 @@ def _is_below(path: bytes, paths: Iterable[bytes]) -> bool:
     return any(path == one or path.startswith(one + b"/") for one in paths)
 
 
-def _rules_without(text: str, paths: Sequence[bytes]) -> str:
-    """Rules that tell of no directory or file among the paths; other rules are left as they are."""
+def _rules_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
+    """Rules that tell of no directory or file among the paths, and of no name; others are left as they are.
+
+    The texts of .snapfsignore files stay: the snapshot has these files.
+    """
     try:
         rules = Rules.from_text(text)
     except DamageError:
@@ -84,24 +129,84 @@ def _rules_without(text: str, paths: Sequence[bytes]) -> str:
         if (kept := tuple(name for name in names if not _is_below(join(above, name), paths)))
     )
     large = tuple(path for path in rules.large if not _is_below(path, paths))
-    left = replace(rules, standing=standing, marked=marked, large=large)
+    left = replace(
+        rules,
+        patterns=tuple(
+            RuleLine(to_bytes(_rule_without(to_text(line.text), paths, scrub)), scrub(line.source))
+            for line in rules.patterns
+        ),
+        if_present=tuple(to_bytes(scrub(to_text(name))) for name in rules.if_present),
+        standing=standing,
+        marked=marked,
+        large=large,
+    )
     return text if left == rules else left.to_text()
+
+
+def _rule_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
+    """A pattern without names; one that means no other place than a purged path goes as a whole."""
+    found = _RULE.fullmatch(text)
+    assert found is not None
+    negated, body, slash = found.groups()
+    place = to_bytes(_ESCAPED_RULE.sub(r"\1", body))
+    # A pattern without a slash in it means this name anywhere, also where it still is.
+    if b"/" in place and _is_below(place.removeprefix(b"/"), paths):
+        return f"{negated}/{PURGED}{slash}"
+    return scrub(text)
 
 
 # --- names in texts -------------------------------------------------------------------------------
 
 
-def _vanished(catalog: Catalog) -> list[bytes]:
+def _vanished(catalog: Catalog, paths: Sequence[bytes]) -> list[bytes]:
     """Names that were taken out, that nothing else has, and that some text may have in it."""
     catalog.execute(sql.CLEAR_CUT_WORD)
+    texts = set(_texts(catalog))
     words: set[bytes] = set()
-    for text in _texts(catalog):
+    for text in texts:
         words.update(_parts(text))
         if len(words) >= _AT_ONCE:
             catalog.executemany(sql.CUT_PUT_WORD, [(word,) for word in words])
             words.clear()
+    inside = _Inside(texts)
+    words.update(name for (name,) in catalog.execute(sql.CUT_NAMES) if inside.has(name))
     catalog.executemany(sql.CUT_PUT_WORD, [(word,) for word in words])
-    return [row[0] for row in catalog.execute(sql.CUT_WORDS)]
+    vanished = [row[0] for row in catalog.execute(sql.CUT_WORDS)]
+    # Of what deleted snapshots left the catalog has no name: those that are asked for are known.
+    return vanished + [
+        name
+        for name in sorted({path.rpartition(b"/")[2] for path in paths} - set(vanished))
+        if nothing_has(catalog, name)
+    ]
+
+
+def nothing_has(catalog: Catalog, name: bytes) -> bool:
+    """Whether no directory has an entry of this name, in any snapshot."""
+    return catalog.one(sql.CUT_NAMED, {"name": name}) is None
+
+
+class _Inside:
+    """Which names occur within texts, also as a part of longer words; there may be very many names.
+
+    Nearly all are told by their first letters, so that hardly any is searched for in all texts.
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\0".join(texts)
+        ends = range(_SHORT, len(self._text) + 1)
+        self._starts = {self._text[end - _SHORT : end] for end in ends}
+
+    def has(self, name: bytes) -> bool:
+        return any(
+            form[:_SHORT] in self._starts and form in self._text
+            for form in _as_written(name)
+            if is_distinctive(form)
+        )
+
+
+def is_distinctive(name: str) -> bool:
+    """Whether a name is replaced as a part of longer words as well: not a short one, and no number."""
+    return len(name) >= _SHORT and not name.isdigit()
 
 
 def _texts(catalog: Catalog) -> Iterator[str]:
@@ -109,8 +214,22 @@ def _texts(catalog: Catalog) -> Iterator[str]:
         yield from _words(command)
         yield summary
     for row in rows.roots(catalog):
-        for snapshot in rows.snapshot_rows(catalog, row.root.id):
-            yield snapshot.message
+        for snapshot in rows.snapshots(catalog, row.root.id):
+            yield from (snapshot.name, snapshot.message, *snapshot.tags)
+        for kept in rows.snapshot_rows(catalog, row.root.id):
+            yield from _texts_of_rules(kept.rules)
+
+
+def _texts_of_rules(text: str) -> Iterator[str]:
+    try:
+        rules = Rules.from_text(text)
+    except DamageError:
+        return
+    for line in rules.patterns:
+        yield line.source
+        yield to_text(line.text)
+        yield _ESCAPED_RULE.sub(r"\1", to_text(line.text))
+    yield from map(to_text, rules.if_present)
 
 
 def _parts(text: str) -> Iterator[bytes]:
@@ -129,24 +248,31 @@ def _parts(text: str) -> Iterator[bytes]:
                     yield _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), part)
 
 
-def _scrubber(names: Sequence[bytes], paths: Sequence[bytes], root_path: bytes | None) -> Scrub:
-    """What replaces names between separators, and paths unless they are the end of longer ones."""
+def _scrub(names: Sequence[bytes], paths: Sequence[bytes], root_path: bytes | None) -> Scrub:
+    """What replaces names, short ones between separators, and paths unless they are the end of longer ones."""
     below_root = [] if root_path is None else [join(root_path, path) for path in paths]
-    anywhere = [_as_written(name) for name in names]
-    whole = [_as_written(path) for path in (*below_root, *paths)]
+    anywhere = {form for name in names for form in _as_written(name)}
+    distinctive = set(filter(is_distinctive, anywhere))
+    whole = {form for path in (*below_root, *paths) for form in _as_written(path)}
     choices = []
-    if anywhere:
-        choices.append(f"(?<![^{_SEPARATORS}])(?:{_any_of(anywhere)})")
     if whole:
-        choices.append(f"(?:(?<![^{_SEPARATORS}])(?<!/)|(?<=(?<!\\.)\\./))(?:{_any_of(whole)})")
+        above = f"(?:(?<![^{_SEPARATORS}])(?<!/)|(?<=(?<!\\.)\\./))"
+        choices.append(f"{above}(?:{_any_of(whole)})(?![^{_SEPARATORS}])")
+    if distinctive:
+        choices.append(f"(?:{_any_of(distinctive)})")
+    if anywhere - distinctive:
+        short = _any_of(anywhere - distinctive)
+        choices.append(f"(?<![^{_SEPARATORS}])(?:{short})(?![^{_SEPARATORS}])")
     if not choices:
         return lambda text: text
-    pattern = re.compile(f"(?:{'|'.join(choices)})(?![^{_SEPARATORS}])")
+    pattern = re.compile("|".join(choices))
     return lambda text: pattern.sub(PURGED, text)
 
 
-def _as_written(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")
+def _as_written(name: bytes) -> set[str]:
+    """How a name may stand in texts: bytes that are no text in two ways, and escaped in patterns."""
+    plain = {name.decode("utf-8", "backslashreplace"), to_text(name)}
+    return plain | {_SPECIAL.sub(r"\\\1", form) for form in plain}
 
 
 def _any_of(texts: Iterable[str]) -> str:
@@ -162,5 +288,12 @@ def _words(command: str) -> list[str]:
 
 def _command(command: str, scrub: Scrub) -> str:
     words = _words(command)
-    changed = list(map(scrub, words))
+    changed = [_word(word, scrub) for word in words]
     return command if changed == words else shlex.join(changed)
+
+
+def _word(word: str, scrub: Scrub) -> str:
+    """A word of a command line; the name of an option is no name of a file."""
+    option = _OPTION.match(word)
+    end = option.end() if option else 0
+    return word[:end] + scrub(word[end:])

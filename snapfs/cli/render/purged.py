@@ -25,6 +25,7 @@ def question_lines(repository: bytes, plan: PurgeResult) -> list[str]:
     if plan.pinned:
         lines.append(f"Pinned snapshots lose it as well: {', '.join(plan.pinned)}.")
     lines += [f"{line[0].upper()}{line[1:]}." for line in stays(plan)]
+    lines += [f"Not removed: {line}." for line in plan.remaining]
     return lines
 
 
