@@ -18,7 +18,7 @@ from snapfs.repository.changes import begin_journal, heal, journal, known_tail
 from snapfs.repository.config import NAME as CONFIG
 from snapfs.repository.config import Config, write_config
 from snapfs.repository.identity import find_config
-from snapfs.repository.journal import Damaged
+from snapfs.repository.journal import Damaged, Journal, JournalTail
 from snapfs.repository.journalfile import journal_key
 from snapfs.repository.oldcatalog import OLD_CATALOG
 from snapfs.repository.opened import CATALOG as CATALOG_FILE
@@ -101,11 +101,19 @@ def _journal_counts(repository: Repository, report: Report) -> bool:
     try:
         tail = known_tail(repository)
         log = journal(repository)
-        if tail is None or not isinstance(log.verify_tail(tail), Damaged):
+        if tail is None or not _is_damaged(log, tail):
             return False
         return log.is_of_another(tail) or log.goes_beyond(tail)
     except SnapfsError:
         return any(one.where == CATALOG for one in report.findings)
+
+
+def _is_damaged(log: Journal, tail: JournalTail | None) -> bool:
+    """Whether the journal is, the header of a file among it, which stops every other writer."""
+    try:
+        return isinstance(log.verify_tail(tail), Damaged)
+    except DamageError:
+        return True
 
 
 def mend(
@@ -153,7 +161,7 @@ def _keep_config(backend: Backend) -> list[str]:
 
 def _begin_journal(repository: Repository) -> list[str]:
     log = journal(repository)
-    if not isinstance(log.verify_tail(known_tail(repository)), Damaged):
+    if not _is_damaged(log, known_tail(repository)):
         heal(repository)  # a change that was never finished, behind the damage
     with repository.catalog.write() as catalog:
         begin_journal(log, catalog, known_tail(repository), repository.clock.now_ns())

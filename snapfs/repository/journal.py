@@ -191,12 +191,6 @@ class Journal:
 
     def verify_tail(self, known: JournalTail | None) -> TailState:
         """Compare the journal's end with the tail that the catalog remembers; cheap if clean."""
-        try:
-            return self._verify_tail(known)
-        except DamageError as error:  # of a file's header
-            return Damaged(error.message)
-
-    def _verify_tail(self, known: JournalTail | None) -> TailState:
         files = self.files()
         if known is None:
             return Behind("the catalog knows nothing of the journal") if files else Clean()

@@ -40,6 +40,6 @@ def test_a_header_that_is_damaged_and_a_catalog_that_is_old(run: InProcess, tree
     data = bytearray(file.read_bytes())
     data[30] ^= 0x55
     file.write_bytes(data)
-    assert "rebuild-catalog" in run("create", tree, ok=(1,)).errors
+    assert "rebuild-catalog" in run("create", tree, ok=(1,)).errors, "it stops every other writer"
     run("repair", "--yes", cwd=tree, ok=(0, 3))
     assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
