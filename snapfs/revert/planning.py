@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
@@ -109,19 +110,18 @@ class Plan:
             yield Left("C", path, conflict.why, reason)
 
     def touched(self) -> tuple[bytes, ...]:
-        """Paths that all that is done lies in: of those asked for, and the other ends of moves."""
-        if not self._options.paths:
+        """Paths that all that is done lies in: of those asked for, and what is done with them elsewhere."""
+        asked = self._options.paths
+        if not asked:
             return (b"",)
         tops: dict[bytes, None] = {}
-        for item in self._settled.applied():
-            if any(within(item.path, top) for top in tops):
-                continue
-            asked = (top for top in self._options.paths if within(item.path, top))
-            tops[next(asked, item.path)] = None
-            if len(tops) > len(self._options.paths) + MOST_TOUCHED:
-                return (b"",)
+        for path in chain((item.path for item in self._settled.applied()), self.steps.linked_to()):
+            if not any(within(path, top) for top in tops):
+                tops[next((top for top in asked if within(path, top)), path)] = None
+                if len(tops) > len(asked) + MOST_TOUCHED:
+                    return (b"",)
         for path in self.steps.mended():
-            tops.update(dict.fromkeys(top for top in self._options.paths if within(path, top)))
+            tops.update(dict.fromkeys(top for top in asked if within(path, top)))
         return tuple(tops)
 
 

@@ -58,6 +58,7 @@ class Steps:
         self._visits: SpilledMap[_Visit] = spill.map(tuple, _Visit._make)
         self._makes: SpilledMap[Entry] = spill.map(tuple, Entry._make)
         self._goes: SpilledMap[bytes] = spill.map()
+        self._linked_to: SpilledMap[bool] = spill.map()
         self._wanted: SpilledMap[WantedDir] = spill.map(_plain, _wanted)
         for item in settled.items():
             if is_dir(item.base) and is_dir(item.other) and is_dir(item.live):
@@ -80,6 +81,10 @@ class Steps:
         for key, directory in self._wanted.pairs():
             if directory.part is Part.SOME:
                 yield _path(key)
+
+    def linked_to(self) -> Iterator[bytes]:
+        """Paths of files that stand, to which names are linked that come back."""
+        return (path for path, _ in self._linked_to.pairs())
 
     def directories(self) -> Iterator[WantedDir]:
         """What `materialize` is to do."""
@@ -130,6 +135,7 @@ class Steps:
                     continue  # it goes, or is told as what it is to be
                 self._makes[order_key(name)] = other._replace(name=_name(name))
                 self._visit(parent_of(name), entered=True)
+                self._linked_to[name] = True
             return
 
     # --- directories ---------------------------------------------------------------------------

@@ -278,6 +278,17 @@ def test_paths(run: InProcess, tree: Path, take: Take) -> None:
     undo(run, done, tree)
     (tree / "later").unlink()
     assert_same(live.without([b""]), survey(tree).without([b""]))
+    os.link(tree / "e" / "one", tree / "beside")
+    run("create", tree, "--name", "linked")
+    shutil.copy2(tree / "beside", tree / "copy")
+    (tree / "copy").rename(tree / "beside")
+    run("create", tree, "--name", "parted")
+    parted = survey(tree)
+    done = run("revert", "linked..parted", "beside", "--yes", cwd=tree)
+    assert survey(tree).groups[b"beside"] == {b"beside", b"e/one"}
+    undo(run, done, tree)
+    assert_same(parted, survey(tree))
+    (tree / "beside").unlink()
     run("revert", "one..two", "plain", "d", "--yes", cwd=tree)
     assert listed(tree) == ["d", "d/inner", "d/inner/x", "d/one", "d/two", "other"]
     missing = run("revert", "one..two", "dd", cwd=tree, ok=(1,))
