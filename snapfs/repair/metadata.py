@@ -101,16 +101,18 @@ def _journal_counts(repository: Repository, report: Report) -> bool:
     try:
         tail = known_tail(repository)
         log = journal(repository)
-        if tail is None or not _is_damaged(log, tail):
+        if not _is_damaged(log, tail):
             return False
-        return log.is_of_another(tail) or log.goes_beyond(tail)
+        return (tail is not None and log.is_of_another(tail)) or log.goes_beyond(tail)
     except SnapfsError:
         return any(one.where == CATALOG for one in report.findings)
 
 
 def _is_damaged(log: Journal, tail: JournalTail | None) -> bool:
-    """Whether the journal is, the header of a file among it, which stops every other writer."""
+    """Whether nobody can go on writing where the catalog says, also because of a file header."""
     try:
+        if tail is None:
+            log.last_tail()
         return isinstance(log.verify_tail(tail), Damaged)
     except DamageError:
         return True

@@ -219,22 +219,21 @@ class Journal:
                 torn_bytes = file.size - fault.offset if fault else 0
         return Ahead(tuple(records), torn_bytes) if records else Torn(torn_bytes)
 
-    def goes_beyond(self, known: JournalTail) -> bool:
+    def goes_beyond(self, known: JournalTail | None) -> bool:
         """Whether a later record than ``known`` begins anywhere, whatever is damaged before it.
 
-        Then the catalog is old, and the journal must not be made anew from it. Reads whole files.
+        Then the catalog is old, and the journal must not be made anew from it. Reads whole files, also
+        those whose header is damaged: it says nothing of what stands behind it.
         """
+        number, seq = (0, 0) if known is None else (file_number(known.file), known.seq)
         for name in self.files():
-            if file_number(name) >= file_number(known.file):
-                try:
-                    with self._open(name, headless=True) as file:
-                        later = [seq for seq in file.numbers() if seq > known.seq]
-                    # A file begins with a dump: of the catalog as it is known, if somebody was
-                    # killed who began it.
-                    if later and (name == known.file or later != [known.seq + 1]):
-                        return True
-                except DamageError:
-                    continue
+            if file_number(name) >= number:
+                with self._open(name, headless=True) as file:
+                    later = [found for found in file.numbers() if found > seq]
+                # A file begins with a dump: of the catalog as it is known, if somebody was
+                # killed who began it.
+                if later and (file_number(name) == number or later != [seq + 1] or known is None):
+                    return True
         return False
 
     def is_of_another(self, known: JournalTail) -> bool:

@@ -23,7 +23,7 @@ from snapfs.storage.contract import Backend, Reader
 JOURNAL_FOLDER = "journal"
 JOURNAL_MAGIC = b"\xf5snapJRN"
 JOURNAL_VERSION = 1
-WAY_OUT = "run snapfs rebuild-catalog, which makes the journal sound as well"
+WAY_OUT = "run snapfs repair, which makes the journal sound again"
 
 _SUFFIX = ".log"
 

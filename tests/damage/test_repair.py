@@ -65,6 +65,62 @@ def test_matrix(what: str, at: float, how: str, stored: Stored) -> None:
         unlock_and_remove(target)
 
 
+@pytest.mark.parametrize("at", [0, 8, 10, 30, 47])
+def test_file_header_of_the_journal(at: int, stored: Stored) -> None:
+    """Whatever byte of it is wrong, with a damaged pack beside it: both are mended."""
+    journal = victim(stored, "journal")
+    data = bytearray(journal.read_bytes())
+    data[at] ^= 0xEE
+    journal.write_bytes(data)
+    begins_the_journal_anew(stored, journal)
+
+
+@pytest.mark.parametrize("size", [0, 20, 47])
+def test_journal_that_is_cut_inside_its_header(size: int, stored: Stored) -> None:
+    journal = victim(stored, "journal")
+    with journal.open("r+b") as file:
+        file.truncate(size)
+    begins_the_journal_anew(stored, journal)
+
+
+def begins_the_journal_anew(stored: Stored, journal: Path) -> None:
+    run = InProcess(stored.snapfs.repository)
+    DAMAGES["flip"](stored.packs[1], 0.4)
+    damaged = journal.read_bytes()
+    refused = run("create", ".", cwd=stored.tree, ok=(1,)).errors
+    assert refused.rstrip().endswith("repair, which makes the journal sound again")
+    planned = run("repair", "--dry-run", "--json", cwd=stored.tree).json()
+    done = run("repair", "--yes", "--json", cwd=stored.tree).json()
+    for result in (planned, done):
+        assert (result["catalog"], result["journal"], result["lost_blocks"]) == (False, True, 0)
+        assert result["packs"] == [stored.packs[1].name]
+    kept = stored.snapfs.repository / "quarantine" / journal.name
+    assert kept.read_bytes() == damaged
+    run("verify", "--data")
+    run("rebuild-catalog")
+    for number, state in enumerate(stored.states):
+        target = stored.scratch / "restored"
+        run("restore", f"s{number}", "--to", target, cwd=stored.tree)
+        assert_same(state, survey(target))
+        unlock_and_remove(target)
+
+
+def test_changes_behind_a_damaged_file_header_count(stored: Stored) -> None:
+    """An older catalog beside such a journal: what only the journal knows is not lost."""
+    run = InProcess(stored.snapfs.repository)
+    catalog = stored.snapfs.repository / "catalog.db"
+    older = catalog.read_bytes()
+    run("tag", "s1", "kept", cwd=stored.tree)
+    run("tag", "s1", "kept-too", cwd=stored.tree)
+    catalog.write_bytes(older)
+    journal = victim(stored, "journal")
+    journal.write_bytes(b"\xee" + journal.read_bytes()[1:])
+    done = run("repair", "--yes", "--json", cwd=stored.tree).json()
+    assert done["catalog"]
+    run("verify", "--data")
+    assert b"kept-too" in run("show", "s1", cwd=stored.tree).out
+
+
 @pytest.mark.parametrize("how", DAMAGES)
 def test_pack_and_catalog_with_the_directory_at_hand(how: str, stored: Stored) -> None:
     """Both at once: nothing is lost, since the files are where they were."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.errors import RepositoryError
+from snapfs.repository import changes
 from tests.harness.inprocess import InProcess
 from tests.harness.output import names
 
@@ -40,6 +42,31 @@ def test_a_header_that_is_damaged_and_a_catalog_that_is_old(run: InProcess, tree
     data = bytearray(file.read_bytes())
     data[30] ^= 0x55
     file.write_bytes(data)
-    assert "rebuild-catalog" in run("create", tree, ok=(1,)).errors, "it stops every other writer"
+    assert "repair, which" in run("create", tree, ok=(1,)).errors, "it stops every other writer"
     run("repair", "--yes", cwd=tree, ok=(0, 3))
     assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
+
+
+@pytest.mark.parametrize("emptied", [False, True])
+def test_a_damaged_header_and_a_first_change_that_was_killed(
+    emptied: bool, run: InProcess, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The catalog knows nothing of the journal yet; the change is finished if it can still be read."""
+
+    def killed(*_: object) -> None:
+        raise RepositoryError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(changes, "set_tail", killed)
+        patch.setattr(changes, "_take_back", killed)
+        run("create", tree, "--name", "one", ok=(1,))
+    (file,) = (run.repository / "journal").iterdir()
+    data = bytearray(file.read_bytes())
+    data[30] ^= 0x55
+    file.write_bytes(b"" if emptied else data)
+    run("repair", "--yes", cwd=tree)
+    run("verify", "--data")
+    roots = run("roots", "list", "--json").json_lines()
+    assert (str(tree) in str(roots)) != emptied
+    run("create", tree, "--name", "two")
+    run("verify", "--data")
