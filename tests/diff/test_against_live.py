@@ -113,3 +113,6 @@ def test_words_that_make_no_sense(tree: Path, run: InProcess) -> None:
     assert "no root" in run("verify", "--against-live", "nope", ok=(1,)).errors
     tree.rename(tree.with_name("gone"))
     assert "cannot be opened" in run("verify", "--against-live", ok=(1,)).errors
+    run("create", "--from-command", "echo 1", "--label", "app")
+    stream = run("verify", "--against-live", "app", ok=(2,))
+    assert "app is a stream without a directory" in stream.errors
