@@ -34,11 +34,13 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         refuse_read_only(chosen)
     lost = _Lost(invocation, dry_run=arguments.dry_run)
     options = RepairOptions(host_id(), dry_run=arguments.dry_run, on_lost=lost.tell)
-    if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
+    if not (arguments.yes or arguments.dry_run):
+        # Looked at first, asked then: where nothing is damaged a timer needs no --yes.
         asked = _Lost(invocation, dry_run=True, most=MOST_SHOWN)
         plan = _run(invocation, chosen.path, replace(options, dry_run=True, on_lost=asked.keep))
         if not plan.damaged:
             return _finish(invocation, plan, dry_run=False)
+        invocation.must_ask(yes=False, dry_run=False)
         lines = [
             f"In {quote(chosen.path)}:",
             *_damage(plan),
@@ -177,7 +179,7 @@ Nothing is removed: damaged files are moved to the folder `quarantine` of the re
 made again leaves the old one as `catalog.db.old`; both can be removed when all is well. A repair that is
 interrupted is finished by the next.
 
-It asks first, after it has found out what would be done. Until something is to be changed others can work;
+It asks first, after it has found out what would be done, and not where nothing is damaged. Until something is to be changed others can work;
 then they are kept out.""",
     examples=(
         Example("snapfs repair --dry-run", "what is damaged, what can be had again, what is lost"),
