@@ -18,6 +18,7 @@ from contextlib import ExitStack
 
 from snapfs.clock import Clock
 from snapfs.errors import RepositoryError
+from snapfs.model.units import format_count
 from snapfs.progress import Progress
 from snapfs.repair.metadata import Examined, check_catalog, examine, mend
 from snapfs.repair.options import RepairOptions, RepairResult
@@ -61,7 +62,8 @@ def repair(
                 Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
             )
         report = Report(progress)
-        report.findings += examined.findings
+        for finding in examined.findings:
+            report.take(finding)
         suspects = _suspects(repository, options, report)
         if options.dry_run:
             mended = rehearse_packs(repository, suspects, options, progress=progress)
@@ -157,6 +159,7 @@ def _summary(examined: Examined, mended: Mended) -> str:
     ]
     found = mended.found_blocks + mended.reread_blocks
     parts.append(
-        f"{len(mended.packs)} packs damaged, {found} blocks found again, {mended.lost_blocks} lost"
+        f"{format_count(len(mended.packs), 'pack')} damaged, "
+        f"{format_count(found, 'block')} found again, {mended.lost_blocks:,} lost"
     )
     return "; ".join(parts)

@@ -23,6 +23,7 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
 from snapfs.errors import DamageError, NoRepositoryError, RepositoryError
+from snapfs.model.units import format_count
 from snapfs.progress import Progress
 from snapfs.repository.changes import begin_journal, set_tail, tail_of
 from snapfs.repository.config import Config
@@ -319,7 +320,10 @@ def _torn_bytes(folder: _Folder, config: Config, log: Journal, replayed: _Replay
 
 def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: RebuildResult) -> None:
     code = 3 if result.problems else 0
-    summary = f"{result.snapshots} snapshots from {result.journal_records} records"
+    summary = (
+        f"{format_count(result.snapshots, 'snapshot')} from "
+        f"{format_count(result.journal_records, 'record')}"
+    )
     with catalog.write():
         row = (
             catalog.take("run"), "rebuild-catalog", None, started_ns, clock.now_ns(),

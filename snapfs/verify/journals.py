@@ -16,6 +16,7 @@ def check_journal(repository: Repository, report: Report) -> None:
     """Check it; what the next writer mends by itself is a note."""
     log = journal(repository)
     tail = _tail(repository, report)
+    failed: SnapfsError | None = None
     try:
         while True:
             state = log.verify_tail(tail)
@@ -26,8 +27,11 @@ def check_journal(repository: Repository, report: Report) -> None:
         first = tail is None and isinstance(state, Behind) and only_first(log)
         _tell(state, report, unfinished_first=first)
     except SnapfsError as error:
-        report.add(error.subject or JOURNAL_FOLDER, error.message)
+        failed = error
+    before = report.problems
     _check_files(repository, report, tail)
+    if failed is not None and report.problems == before:  # else it was told, with the place
+        report.add(failed.subject or JOURNAL_FOLDER, failed.message)
     for name in repository.backend.names(JOURNAL_FOLDER):
         if is_temporary(name):
             report.note(f"{journal_key(name)} is unfinished")

@@ -32,6 +32,7 @@ class Report:
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
         self.findings: list[Finding] = []
+        self._told: set[Finding] = set()
         self.touched = Touched()
         self.problems = 0
         self.read_bytes = 0
@@ -39,10 +40,17 @@ class Report:
     def add(
         self, where: str, what: str, *, segment: int | None = None, offset: int | None = None
     ) -> None:
-        """Something is wrong."""
+        """Something is wrong; what was told already, as a page that every rule needs, is not told again."""
+        self.take(Finding(where, segment, offset, what))
+
+    def take(self, finding: Finding) -> None:
+        """The same, of a finding."""
+        if finding in self._told:
+            return
         self.problems += 1
         if len(self.findings) < MOST_FINDINGS:
-            self.findings.append(Finding(where, segment, offset, what))
+            self.findings.append(finding)
+            self._told.add(finding)
 
     def note(self, text: str) -> None:
         """Something is unusual and nothing is wrong with it."""

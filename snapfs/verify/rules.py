@@ -19,6 +19,7 @@ from snapfs.errors import DamageError, SnapfsError
 from snapfs.fs.rules import Rules
 from snapfs.model.kinds import Kind
 from snapfs.model.quote import printable
+from snapfs.model.units import format_count
 from snapfs.verify.report import CATALOG, Report
 
 MOST_PER_RULE = 20
@@ -159,4 +160,7 @@ def _check_counts(catalog: Catalog, report: Report) -> None:
 
 def _counted(counts: tuple[int, int, int, int]) -> str:
     files, dirs, others, size = counts
-    return f"{files} files, {dirs} directories, {others} others, {size} bytes"
+    return (
+        f"{format_count(files, 'file')}, {format_count(dirs, 'directory', 'directories')}, "
+        f"{format_count(others, 'other')}, {format_count(size, 'byte')}"
+    )

@@ -329,3 +329,14 @@ def test_random_histories(seed: int, store: Store, never_young: None) -> None:
         rebuilt_is_the_same(store)
     store.take("after", store.tree("one"))
     store.clean()
+
+
+def test_record_of_the_run(store: Store) -> None:
+    """One is one pack, in the words of `snapfs runs`."""
+    (store.tree() / "a").write_bytes(os.urandom(1000))
+    store.take("s0")
+    flip(packs(store)[0], 0.0)
+    mend(store)
+    with store.open() as repository:
+        summary = [row[-1] for row in repository.catalog.execute("SELECT * FROM run")][-1]
+    assert summary == "1 pack damaged, 0 blocks found again, 0 lost"

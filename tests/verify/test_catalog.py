@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -256,6 +258,20 @@ def test_a_bit_in_the_text_of_a_table(store: Store) -> None:
         assert problems
     catalog.write_bytes(pristine)
     store.clean()
+
+
+def test_equal_findings_are_told_once(history: Store) -> None:
+    """A page that cannot be read breaks nearly every rule, with the same words."""
+    catalog = history.path / "catalog.db"
+    with closing(sqlite3.connect(catalog)) as database:
+        ((page_size,),) = database.execute("PRAGMA page_size")
+        ((page,),) = database.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'inode'")
+    with catalog.open("r+b") as file:
+        file.seek((page - 1) * page_size)
+        file.write(b"\xee" * page_size)
+    result = history.verify(data=False)
+    assert result.findings
+    assert len(set(result.findings)) == len(result.findings) == result.problems
 
 
 def test_random_flips(history: Store) -> None:
