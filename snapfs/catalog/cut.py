@@ -61,6 +61,8 @@ def prepare(catalog: Catalog) -> None:
         sql.CLEAR_CUT_NAME,
         sql.CLEAR_CUT_ROW,
         sql.CLEAR_CUT_INODE,
+        sql.CLEAR_CUT_VALUE,
+        sql.CLEAR_CUT_CONTENT,
         sql.CLEAR_CUT_WORD,
     ):
         catalog.execute(text)
@@ -191,6 +193,8 @@ class _Inodes:
         self._chain = chain
         self._head = chain[-1]
         self._counts = Counts(chain)
+        self._last_value = 0
+        self._values: list[tuple[Any, ...]] = []
 
     def take_out(self) -> None:
         """Those in ``cut_inode``; the snapshots count them no longer."""
@@ -200,7 +204,11 @@ class _Inodes:
             for (inode,) in kept:
                 self._shorten(inode)
             after["after"] = kept[-1][0]
+            self._catalog.executemany(sql.CUT_PUT_VALUE, self._values)
+            self._values = []
         for statement in (
+            sql.CUT_CONTENTS_GONE,
+            sql.CUT_CONTENTS_KEPT,
             sql.CUT_ORPHANS,
             sql.CUT_OLD_ORPHANS,
             sql.CUT_DROP_INODES,
@@ -233,10 +241,14 @@ class _Inodes:
 
     def _shorten(self, inode: int) -> None:
         found = self._catalog.execute(sql.CUT_ROWS_OF, {"inode": inode}).fetchall()
-        rows_of = [(at, value) for at, *value in found]
+        rows_of = [(at, (kind, size)) for at, kind, size, *_ in found]
         names = [Span(*span) for span in self._catalog.execute(sql.CUT_SPANS_OF, {"inode": inode})]
         left = union(self._named(inode))
         gone = without(names, left)
+        for span, value in held(((at, value) for at, *value in found), self._head):
+            if any(span.cut(name) for name in names):
+                self._last_value += 1
+                self._values.append((self._last_value, inode, *value))
         self._count(names, gone, rows_of)
         if gone:
             self._catalog.execute(sql.CUT_ORPHAN_OF, {"inode": inode})

@@ -35,6 +35,7 @@ cut_name = Table(
     prefixes=["TEMPORARY"],
 )
 Index("cut_name_inode", cut_name.c.inode)
+Index("cut_name_parent", cut_name.c.parent)
 
 # Rows that these names have from now on; without a snapshot it is that of the newest state.
 cut_row = Table(
@@ -54,6 +55,29 @@ cut_inode = Table(
     cut_metadata,
     int_column("id", key=True),
     int_column("kept"),
+    prefixes=["TEMPORARY"],
+)
+
+# What inodes that have another name still were under the names that went.
+cut_value = Table(
+    "cut_value",
+    cut_metadata,
+    int_column("seq", key=True),
+    int_column("inode"),
+    int_column("kind"),
+    int_column("size"),
+    int_column("rdev"),
+    blob_column("target", null=True),
+    int_column("content_id", null=True),
+    prefixes=["TEMPORARY"],
+)
+Index("cut_value_inode", cut_value.c.inode)
+
+# The contents of all that went.
+cut_content = Table(
+    "cut_content",
+    cut_metadata,
+    int_column("id", key=True),
     prefixes=["TEMPORARY"],
 )
 

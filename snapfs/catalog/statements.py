@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from snapfs.catalog import (
+    statements_aliases,
     statements_commit,
     statements_compare,
     statements_cut,
@@ -21,6 +22,7 @@ from snapfs.catalog import (
     statements_reclaim,
     statements_redigest,
     statements_repair,
+    statements_rewrite,
     statements_rows,
     statements_rules,
     statements_settle,
@@ -52,4 +54,6 @@ ALL: dict[str, Any] = {
     **statements_views.ALL,
     **statements_redigest.ALL,
     **statements_cut.ALL,
+    **statements_aliases.ALL,
+    **statements_rewrite.ALL,
 }

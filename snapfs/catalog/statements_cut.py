@@ -21,19 +21,24 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert as upsert
 
-from snapfs.catalog.cut_schema import cut_directory, cut_inode, cut_name, cut_row, cut_word
+from snapfs.catalog.cut_schema import (
+    cut_content,
+    cut_directory,
+    cut_inode,
+    cut_name,
+    cut_row,
+    cut_value,
+    cut_word,
+)
 from snapfs.catalog.schema import (
     attr,
-    block,
     dirent,
     dirent_diff,
     inode,
     inode_diff,
     orphan,
-    pack,
     problem,
     run,
-    segment,
     snapshot,
     xattr,
 )
@@ -41,6 +46,7 @@ from snapfs.catalog.statements_rows import p, put, put_new
 from snapfs.model.kinds import Kind
 
 DIR = int(Kind.DIR)
+_VALUE = ("kind", "size", "rdev", "target", "content_id")
 
 _later = dirent_diff.alias("later_name")
 _dir = inode.alias("directory")
@@ -50,24 +56,6 @@ _gone = select(cut_inode.c.id).where(cut_inode.c.kept == 0)
 _named = or_(
     exists(select(1).where(dirent.c.inode_id == cut_name.c.inode)),
     exists(select(1).where(dirent_diff.c.inode_id == cut_name.c.inode)),
-)
-_elsewhere = or_(
-    exists(
-        select(1).where(
-            and_(
-                dirent.c.inode_id == cut_inode.c.id,
-                dirent.c.parent_id.not_in(select(cut_directory.c.inode)),
-            )
-        )
-    ),
-    exists(
-        select(1).where(
-            and_(
-                dirent_diff.c.inode_id == cut_inode.c.id,
-                dirent_diff.c.parent_id.not_in(select(cut_directory.c.inode)),
-            )
-        )
-    ),
 )
 _words = cut_word.alias("words")
 _births = union_all(
@@ -87,6 +75,10 @@ def _orphans(source: Any, id_: Any) -> Any:
         )
         .on_conflict_do_nothing()
     )
+
+
+def _contents(source: Any) -> Any:
+    return upsert(cut_content).from_select(["id"], source).on_conflict_do_nothing()
 
 
 def _rows_of(inodes: Any) -> Any:
@@ -201,16 +193,11 @@ INODES: dict[str, Any] = {
     .limit(p("most")),
     "CUT_SPANS_OF": select(cut_name.c.low, cut_name.c.high).where(cut_name.c.inode == p("inode")),
     "CUT_ROWS_OF": union_all(
-        select(inode_diff.c.snapshot_id, inode_diff.c.kind, inode_diff.c.size).where(
+        select(inode_diff.c.snapshot_id, *(inode_diff.c[name] for name in _VALUE)).where(
             inode_diff.c.inode_id == p("inode")
         ),
-        select(null(), inode.c.kind, inode.c.size).where(inode.c.id == p("inode")),
+        select(null(), *(inode.c[name] for name in _VALUE)).where(inode.c.id == p("inode")),
     ),
-    # Those whose other names lie in a directory that stays: not what moved along with one that goes.
-    "CUT_ALIASES": select(cut_inode.c.id)
-    .where(and_(cut_inode.c.kept == 1, _elsewhere))
-    .order_by(cut_inode.c.id)
-    .limit(p("most")),
     "CUT_ENTRIES": select(func.count()).select_from(
         select(cut_name.c.parent, cut_name.c.name).distinct().subquery()
     ),
@@ -255,12 +242,26 @@ INODES: dict[str, Any] = {
         )
     )
     .values(fingerprint=null()),
+    "CUT_PUT_VALUE": put(cut_value),
+    "CUT_CONTENTS_GONE": _contents(
+        union(
+            select(inode.c.content_id).where(
+                and_(inode.c.content_id.is_not(None), inode.c.id.in_(_gone))
+            ),
+            select(inode_diff.c.content_id).where(
+                and_(inode_diff.c.content_id.is_not(None), inode_diff.c.inode_id.in_(_gone))
+            ),
+        )
+    ),
+    "CUT_CONTENTS_KEPT": _contents(
+        select(cut_value.c.content_id).where(cut_value.c.content_id.is_not(None)).distinct()
+    ),
     "CUT_SHARED": select(func.count())
-    .select_from(orphan)
+    .select_from(cut_content)
     .where(
         or_(
-            exists(select(1).where(inode.c.content_id == orphan.c.content_id)),
-            exists(select(1).where(inode_diff.c.content_id == orphan.c.content_id)),
+            exists(select(1).where(inode.c.content_id == cut_content.c.id)),
+            exists(select(1).where(inode_diff.c.content_id == cut_content.c.id)),
         )
     ),
     "CUT_COUNTS": update(snapshot)
@@ -326,49 +327,20 @@ TEXTS: dict[str, Any] = {
     .values(message=p("new_message"), rules=p("new_rules")),
 }
 
-_living = (
-    select(block.c.segment_id, func.sum(block.c.length).label("living"))
-    .group_by(block.c.segment_id)
-    .subquery()
-)
-
-PACKS: dict[str, Any] = {
-    # Packs with bytes that no block names, whoever left them; and by how much they would shrink.
-    "PACKS_WITH_DEAD": select(
-        pack.c.id,
-        pack.c.name,
-        pack.c.size,
-        func.sum(segment.c.raw),
-        func.coalesce(func.sum(_living.c.living), 0),
-    )
-    .select_from(
-        pack.join(segment, segment.c.pack_id == pack.c.id).outerjoin(
-            _living, _living.c.segment_id == segment.c.id
-        )
-    )
-    .group_by(pack.c.id)
-    .having(func.sum(segment.c.raw) != func.coalesce(func.sum(_living.c.living), 0))
-    .order_by(pack.c.id),
-    "PACK_SEGMENTS": select(
-        segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum
-    )
-    .where(segment.c.pack_id == p("pack"))
-    .order_by(segment.c.offset),
-    "MOVE_SEGMENT_BLOCKS": update(block)
-    .where(block.c.segment_id == p("segment"))
-    .values(segment_id=p("new_segment")),
-    "MOVE_BLOCK": update(block)
-    .where(block.c.id == p("block"))
-    .values(segment_id=p("segment"), offset=p("new_offset")),
-}
-
 ALL: dict[str, Any] = {
     **NAMES,
     **INODES,
     **TEXTS,
-    **PACKS,
     **{
         f"CLEAR_{table.name.upper()}": delete(table)
-        for table in (cut_directory, cut_name, cut_row, cut_inode, cut_word)
+        for table in (
+            cut_directory,
+            cut_name,
+            cut_row,
+            cut_inode,
+            cut_value,
+            cut_content,
+            cut_word,
+        )
     },
 }

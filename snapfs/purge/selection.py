@@ -16,7 +16,7 @@ from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
 from snapfs.purge.options import Alias, Elsewhere
 from snapfs.repository.takeout import Target, target
-from snapfs.tree.history import Chain, Places, at_path, chain_of
+from snapfs.tree.history import Chain, Places, at_path, chain_of, cut
 from snapfs.tree.history import Span as Positions
 
 MOST_ALIASES = 20
@@ -79,9 +79,13 @@ def aliases(catalog: Catalog, chain: Chain) -> tuple[Alias, ...]:
     places = Places(catalog, {chain.root.root.id: chain})
     found = []
     for (inode,) in catalog.execute(sql.CUT_ALIASES, {"most": MOST_ALIASES}).fetchall():
+        rows_of = catalog.execute(sql.CUT_SAME, {"inode": inode}).fetchall()
+        same = chain.spans(rows_of, lambda _, is_same: bool(is_same))
         for place in places.of(chain, inode):
-            first, last = chain.names([place.span])[0], chain.names([place.span])[-1]
-            found.append((place.path, place.span.first, first, last))
+            spans = [both for span in same if (both := cut(place.span, span)) is not None]
+            if spans:
+                names = chain.names(spans)
+                found.append((place.path, spans[0].first, names[0], names[-1]))
     told: list[Alias] = []
     for path, _, first, last in sorted(found, key=lambda one: (one[0].split(b"/"), one[1])):
         above = told[-1].path + b"/" if told else b"/"

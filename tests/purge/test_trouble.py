@@ -142,3 +142,37 @@ def test_a_full_disk_leaves_all_as_it_was(
     filler.unlink()
     run("purge", "secret", "--yes", cwd=tree)
     assert traces(run.repository, MARKER) == set()
+
+
+def test_a_reused_number_is_no_other_name(run: InProcess, tree: Path) -> None:
+    """Inode numbers come again: what stays under the other name is another thing, and nothing of this."""
+
+    def take(name: str, *paths: str) -> None:
+        run("create", tree, "--name", name, cwd=tree)
+        for path in paths:
+            (tree / path).rename(tree / f"new-{path}")
+
+    for name in ("file", "moved"):
+        (tree / name).write_bytes(f"old {name}".encode())
+    (tree / "link").symlink_to("old")
+    for name in ("dir", "alike", "empty"):
+        (tree / name).mkdir()
+    (tree / "dir" / "old").write_bytes(b"in dir")
+    (tree / "alike" / "old").write_bytes(b"in another")
+    take("a", "file", "moved", "dir", "alike", "empty")
+    # Another thing with the same number, as a filesystem makes one that reuses it at once.
+    (tree / "new-file").write_bytes(b"secret")
+    (tree / "new-dir" / "old").unlink()
+    (tree / "new-dir" / "new").write_bytes(b"also secret")
+    take("b")
+    for path, known, shared in (
+        ("new-file", [], 0),
+        ("new-dir", [], 0),
+        ("new-moved", ["moved"], 1),
+    ):
+        plan = run("purge", path, "-n", "--json", cwd=tree).json()
+        assert [one["path"] for one in plan["also_known"]] == known, path
+        assert plan["shared_contents"] == shared, path
+    run("purge", "new-file", "new-dir", "--yes", cwd=tree)
+    assert traces(run.repository, b"secret") == set()
+    run("verify", "--data")
