@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import func, select, update
+from sqlalchemy import case, func, select, update
 
 from snapfs.catalog.schema import block, pack, segment
 from snapfs.catalog.statements_rows import p
@@ -23,6 +23,14 @@ ALL: dict[str, Any] = {
         pack.c.size,
         func.sum(segment.c.raw),
         func.coalesce(func.sum(_living.c.living), 0),
+        # A segment without dead blocks is copied as it is, one without living ones goes.
+        func.sum(
+            case(
+                (_living.c.living.is_(None), 0),
+                (_living.c.living == segment.c.raw, segment.c.stored),
+                else_=segment.c.stored * _living.c.living // segment.c.raw,
+            )
+        ),
     )
     .select_from(
         pack.join(segment, segment.c.pack_id == pack.c.id).outerjoin(

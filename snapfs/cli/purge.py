@@ -18,7 +18,7 @@ from snapfs.cli.render.text import Mode
 from snapfs.errors import Exit, UsageError
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
-from snapfs.purge import PurgeOptions, PurgeResult, plan_purge, purge
+from snapfs.purge import PurgeOptions, PurgeResult, check_purge, plan_purge, purge
 from snapfs.repository.takeout import PURGED
 
 
@@ -42,6 +42,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         root, paths = _meant(states, arguments.paths)
         options = PurgeOptions(deleted=arguments.deleted, dry_run=arguments.dry_run)
+        check_purge(repository, root, paths, options)
         if invocation.must_ask(yes=arguments.yes, dry_run=arguments.dry_run):
             plan = plan_purge(repository, root, paths, options)
             question = "Purge?" if paths else "Drop what deleted snapshots left?"

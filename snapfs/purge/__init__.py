@@ -1,6 +1,14 @@
 """``purge``: drop a path from all snapshots, from the journal and from every other file of the repository."""
 
-from snapfs.purge.operation import plan_purge, purge
+from snapfs.purge.operation import check_purge, plan_purge, purge
 from snapfs.purge.options import Alias, Elsewhere, PurgeOptions, PurgeResult
 
-__all__ = ["Alias", "Elsewhere", "PurgeOptions", "PurgeResult", "plan_purge", "purge"]
+__all__ = [
+    "Alias",
+    "Elsewhere",
+    "PurgeOptions",
+    "PurgeResult",
+    "check_purge",
+    "plan_purge",
+    "purge",
+]

@@ -73,6 +73,13 @@ def plan_purge(
     return replace(work.result, duration_ns=repository.clock.now_ns() - started_ns)
 
 
+def check_purge(
+    repository: Repository, root: Root, paths: Sequence[bytes], options: PurgeOptions
+) -> None:
+    """Raise what a purge would raise about what it is asked for, without working it out."""
+    _Work(repository, root, outermost(paths), options, NullProgress()).check()
+
+
 def purge(
     repository: Repository,
     root: Root,
@@ -104,7 +111,7 @@ def purge(
         note.summary = (
             f"{format_count(result.entries, 'entry', 'entries')} purged from "
             f"{format_count(len(result.snapshots), 'snapshot')}, "
-            f"{result.freed_bytes} bytes freed"
+            f"{_gain(result.freed_bytes)}"
         )
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
 
@@ -222,6 +229,10 @@ class _Work:
         chain = chain_of(catalog, self._root.id)
         deleted = self._options.deleted
         return select(catalog, self._root, chain, self._paths, deleted=deleted)
+
+
+def _gain(freed: int) -> str:
+    return f"{freed} bytes freed" if freed >= 0 else f"0 bytes freed, {-freed} more used"
 
 
 def _blocks(repository: Repository, done: Rewritten, texts: Texts) -> Iterator[RowBlock]:

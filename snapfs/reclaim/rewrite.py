@@ -57,18 +57,22 @@ class _Block(NamedTuple):
 
 
 class PackWithDead(NamedTuple):
-    """A pack with bytes that no block names. Sizes in bytes; ``raw`` and ``living`` are uncompressed."""
+    """A pack with bytes that no block names. Sizes in bytes; ``raw`` and ``living`` are uncompressed.
+
+    ``kept`` is about what its segments take up when they are written anew.
+    """
 
     id: int
     name: str
     size: int
     raw: int
     living: int
+    kept: int
 
     @property
     def dead_bytes(self) -> int:
         """About what it would shrink by."""
-        return self.size * (self.raw - self.living) // max(1, self.raw)
+        return self.size - self.kept
 
 
 def packs_with_dead(catalog: Catalog) -> list[PackWithDead]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from snapfs.purge.operation import _gain
 from snapfs.repository.locks import GC, Locks
 from tests.harness.inprocess import InProcess
 from tests.harness.trees import assert_same, survey
@@ -32,6 +33,7 @@ def test_it_is_asked_for_first_and_the_root_stays(taken: InProcess, tree: Path) 
     before = traces(taken.repository, MARKER)
     assert "asks first" in taken("purge", "secret", cwd=tree, ok=(2,)).errors
     assert "roots remove" in taken("purge", ".", "--yes", cwd=tree, ok=(2,)).errors
+    assert "has nope" in taken("purge", "nope", cwd=tree, ok=(1,)).errors
     assert "which path" in taken("purge", "--yes", cwd=tree, ok=(2,)).errors
     assert "no snapshot of tree has nothing" in taken(
         "purge", "nothing", "secret", "--yes", cwd=tree, ok=(1,)
@@ -176,3 +178,29 @@ def test_a_reused_number_is_no_other_name(run: InProcess, tree: Path) -> None:
     run("purge", "new-file", "new-dir", "--yes", cwd=tree)
     assert traces(run.repository, b"secret") == set()
     run("verify", "--data")
+
+
+def test_what_it_would_free_is_about_what_it_frees(run: InProcess, tree: Path) -> None:
+    """Bytes that compress well lie beside others that do not: a share of the uncompressed size is far off."""
+    (tree / "secret").write_bytes(os.urandom(8_000_000))
+    (tree / "small").write_bytes(os.urandom(2000))
+    (tree / "text").write_bytes(
+        b"".join(b"line %d of text\n" % number for number in range(400_000))
+    )
+    run("create", tree, "--name", "a", cwd=tree)
+    plan = run("purge", "secret", "small", "-n", "--json", cwd=tree).json()["freed_bytes"]
+    text = run("purge", "secret", "-n", cwd=tree).errors
+    assert "; about " in text
+    done = run("purge", "secret", "small", "--yes", "--json", cwd=tree).json()["freed_bytes"]
+    assert done > 7_900_000
+    assert abs(plan - done) < done / 5  # one segment may hold both kinds
+
+
+def test_a_purge_that_frees_nothing_says_so(run: InProcess, tree: Path) -> None:
+    assert _gain(10) == "10 bytes freed"
+    assert _gain(-5666) == "0 bytes freed, 5666 more used"
+    (tree / "secret").write_bytes(b"kept")
+    (tree / "kept").write_bytes(b"kept")
+    run("create", tree, cwd=tree)
+    text = run("purge", "secret", "-n", cwd=tree).errors
+    assert "1 content of it stays, since" in text

@@ -17,10 +17,11 @@ _SPECIAL = re.compile(rb"([\\*?\[\]#! ])")
 
 def question_lines(repository: bytes, plan: PurgeResult) -> list[str]:
     """What the question is about."""
+    goes = "goes" if plan.entries == 1 else "go"
     lines = [
         f"In {quote(repository)}, from every snapshot of {plan.root.label}:",
         *(f"  {quote(path)}" for path in plan.paths),
-        f"{_what(plan)} go for ever from {_where(plan)}; {_gain(plan)}.",
+        f"{_what(plan)} {goes} for ever from {_where(plan)}; {_gain(plan, about=True)}.",
     ]
     if plan.pinned:
         lines.append(f"Pinned snapshots lose it as well: {', '.join(plan.pinned)}.")
@@ -33,7 +34,7 @@ def summary(result: PurgeResult, *, dry_run: bool) -> str:
     """One line at the end."""
     done = "would purge" if dry_run else "purged"
     return (
-        f"{done} {_what(result)} from {_where(result)}; {_gain(result)}; "
+        f"{done} {_what(result)} from {_where(result)}; {_gain(result, about=dry_run)}; "
         f"{format_duration(result.duration_ns)}"
     )
 
@@ -55,7 +56,8 @@ def stays(result: PurgeResult) -> Iterator[str]:
             yield f"root {other.label} lies in it and keeps its own snapshots"
     if result.shared_contents:
         count = format_count(result.shared_contents, "content")
-        yield f"{count} of it stay, since other files have the same bytes"
+        stay = "stays" if result.shared_contents == 1 else "stay"
+        yield f"{count} of it {stay}, since other files have the same bytes"
 
 
 def next_steps(result: PurgeResult, host: str) -> Iterator[str]:
@@ -98,11 +100,11 @@ def _where(result: PurgeResult) -> str:
     return f"{count} ({names[0]})" if len(names) == 1 else f"{count} ({names[0]} to {names[-1]})"
 
 
-def _gain(result: PurgeResult) -> str:
+def _gain(result: PurgeResult, *, about: bool) -> str:
     packs = format_count(result.packs_rewritten, "pack")
     size = result.freed_bytes
     freed = f"{format_size(size)} freed" if size >= 0 else f"{format_size(-size)} more used"
-    return f"{freed}, {packs} written anew"
+    return f"{'about ' if about else ''}{freed}, {packs} written anew"
 
 
 def _range(alias: Alias) -> str:
