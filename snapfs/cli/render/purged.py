@@ -66,7 +66,8 @@ def next_steps(result: PurgeResult, host: str) -> Iterator[str]:
     if live:
         yield (
             f"{_listed(live)} still in the directory: the next snapshot captures it again, unless "
-            f"{quote(IGNORE_FILE)} at its top has {_rules(live)}"
+            f"{quote(IGNORE_FILE)} at its top has {_rules(live)} (then the next snapshot has the name "
+            "in that file)"
         )
     yield "trees that were restored and copies of the repository are as they were"
 
