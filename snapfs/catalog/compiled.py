@@ -224,6 +224,7 @@ CUT_SAME = 'SELECT inode_diff.snapshot_id, CASE WHEN (EXISTS (SELECT 1 FROM cut_
 CUT_SHARED = 'SELECT count(*) AS count_1 FROM cut_content WHERE (EXISTS (SELECT 1 FROM inode WHERE inode.content_id = cut_content.id)) OR (EXISTS (SELECT 1 FROM inode_diff WHERE inode_diff.content_id = cut_content.id))'
 CUT_SPANS_GONE = 'SELECT cut_name.inode, cut_name.low, cut_name.high FROM cut_name WHERE cut_name.inode IN (SELECT cut_inode.id FROM cut_inode WHERE cut_inode.kept = 0) ORDER BY cut_name.inode'
 CUT_SPANS_OF = 'SELECT cut_name.low, cut_name.high FROM cut_name WHERE cut_name.inode = :inode'
+CUT_TARGETS = 'SELECT inode.id, inode.target FROM inode WHERE inode.kind = 3 UNION SELECT inode_diff.inode_id, inode_diff.target FROM inode_diff WHERE inode_diff.kind = 3 ORDER BY id'
 CUT_TEXT = 'UPDATE snapshot SET message=:new_message, rules=:new_rules WHERE snapshot.id = :snapshot'
 CUT_UNSURE = 'UPDATE inode SET fingerprint=NULL WHERE inode.id = :inode'
 CUT_WORDS = 'SELECT cut_word.word FROM cut_word WHERE cut_word.word IN (SELECT cut_name.name FROM cut_name) AND (cut_word.word NOT IN (SELECT dirent.name FROM dirent WHERE dirent.name IN (SELECT words.word FROM cut_word AS words) UNION SELECT dirent_diff.name FROM dirent_diff WHERE dirent_diff.name IN (SELECT words.word FROM cut_word AS words)))'

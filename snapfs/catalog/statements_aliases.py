@@ -1,17 +1,17 @@
-"""Statements that tell under which other names stays what a purge took out."""
+"""Statements that tell under which other names stays what a purge took out, and where links lead."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import and_, case, exists, null, or_, select, union_all
+from sqlalchemy import and_, case, exists, null, or_, select, union, union_all
 
 from snapfs.catalog.cut_schema import cut_directory, cut_inode, cut_name, cut_value
 from snapfs.catalog.schema import dirent, dirent_diff, inode, inode_diff
 from snapfs.catalog.statements_rows import p
 from snapfs.model.kinds import Kind
 
-DIR = int(Kind.DIR)
+DIR, SYMLINK = int(Kind.DIR), int(Kind.SYMLINK)
 
 _elsewhere = or_(
     exists(
@@ -115,6 +115,11 @@ ALL: dict[str, Any] = {
     )
     .order_by(cut_inode.c.id)
     .limit(p("most")),
+    # Where symbolic links lead, in any snapshot.
+    "CUT_TARGETS": union(
+        select(inode.c.id, inode.c.target).where(inode.c.kind == SYMLINK),
+        select(inode_diff.c.inode_id, inode_diff.c.target).where(inode_diff.c.kind == SYMLINK),
+    ).order_by("id"),
     "CUT_SAME": union_all(
         select(
             inode_diff.c.snapshot_id, case((_is_same(inode_diff, p("inode")), 1), else_=0)

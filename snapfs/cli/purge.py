@@ -16,10 +16,10 @@ from snapfs.cli.frame.where import open_to_write
 from snapfs.cli.render.purged import next_steps, question_lines, stays, summary
 from snapfs.cli.render.text import Mode
 from snapfs.errors import Exit, UsageError
+from snapfs.fs.patterns import PURGED
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
 from snapfs.purge import PurgeOptions, PurgeResult, check_purge, plan_purge, purge
-from snapfs.repository.takeout import PURGED
 
 
 @dataclass(frozen=True, slots=True)

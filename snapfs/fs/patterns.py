@@ -8,19 +8,29 @@ below an excluded directory cannot be taken back: nobody looks there.
 
 pathspec is not used: in 1.1 it excludes ``d/`` for ``*`` followed by ``!*/`` and ``a`` for ``a/**``, has no
 ``[:alpha:]``, and so loses files that git keeps. ``tests/fs/test_patterns.py`` compares with git itself.
+
+One thing git does not have: a pattern that decides without telling a name (`hide`), for what was purged.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+PURGED = "PURGED"
+"""What stands in a text where something was purged."""
 _BOM = b"\xef\xbb\xbf"
 _SLASH = 0x2F
 _BACKSLASH = 0x5C
 _NOTHING = rb"(?!)"
+_HIDDEN = b"\0purged:"
+"""How a body begins that is a digest. No name has a NUL in it, so that it would match nothing with git."""
+_DIGEST_BYTES = 16
+_WILD = re.compile(rb"\\.|([*?\[])|\\\Z", re.DOTALL)
+_QUOTED = re.compile(rb"\\(.)", re.DOTALL)
 
 _POSIX_CLASSES = {
     b"alnum": rb"0-9A-Za-z",
@@ -39,7 +49,7 @@ _POSIX_CLASSES = {
 
 
 class Pattern(NamedTuple):
-    """One line that says something. ``regex`` is to match the whole name or path."""
+    """One line that says something. ``regex`` is to match the whole name or path, or ``digest`` its digest."""
 
     text: bytes
     source: str
@@ -47,6 +57,13 @@ class Pattern(NamedTuple):
     negated: bool
     dirs_only: bool
     by_name: bool
+    digest: bytes = b""
+
+    def matches(self, text: bytes, regex: re.Pattern[bytes]) -> bool:
+        """Whether this whole name or path is meant."""
+        if self.digest:
+            return self.digest == _digest(text)
+        return regex.fullmatch(text) is not None
 
 
 class _NeverError(Exception):
@@ -68,20 +85,64 @@ def parse_pattern(line: bytes, source: str) -> Pattern | None:
     """One line; None for a blank and a comment. An open bracket matches nothing, as with git."""
     if not is_rule(line):
         return None
-    text = _strip_trailing_blanks(line)
-    body, negated = (text[1:], True) if text.startswith(b"!") else (text, False)
-    dirs_only = body.endswith(b"/")
-    body = body.removesuffix(b"/")
+    text, negated, body, dirs_only = _take_apart(line)
     by_name = b"/" not in body
     if body.startswith(b"/"):
         body = body[1:]
     if not body:
         return None
+    if body.startswith(_HIDDEN):
+        digest = body.removeprefix(_HIDDEN)
+        return Pattern(text, source, _NOTHING, negated, dirs_only, by_name, digest)
     try:
         regex = _translate(body, _literal_length(body))
     except _NeverError:
         regex = _NOTHING
     return Pattern(text, source, regex, negated, dirs_only, by_name)
+
+
+def hide(line: bytes) -> bytes | None:
+    """A line that decides as this one does, and has a digest where it has a name or a path.
+
+    None for a line that says nothing, for one with wildcards, which no digest can stand for, and for one
+    that is hidden already.
+    """
+    if not is_rule(line):
+        return None
+    _, negated, body, dirs_only = _take_apart(line)
+    if is_hidden(line) or any(found[1] or len(found[0]) == 1 for found in _WILD.finditer(body)):
+        return None
+    slash = b"/" if b"/" in body else b""
+    name = _QUOTED.sub(rb"\1", body.removeprefix(b"/"))
+    if not name:
+        return None
+    return b"!" * negated + slash + _HIDDEN + _digest(name) + b"/" * dirs_only
+
+
+def is_hidden(line: bytes) -> bool:
+    """Whether `hide` made it."""
+    return line.lstrip(b"!/").startswith(_HIDDEN)
+
+
+def readable(line: bytes) -> bytes:
+    """A line as people are shown it."""
+    if not is_hidden(line):
+        return line
+    _, negated, body, dirs_only = _take_apart(line)
+    slash = b"/" if b"/" in body else b""
+    return b"!" * negated + slash + PURGED.encode() + b"/" * dirs_only
+
+
+def _take_apart(line: bytes) -> tuple[bytes, bool, bytes, bool]:
+    """Without blanks at its end; whether it takes back; what it matches; whether only directories."""
+    text = _strip_trailing_blanks(line)
+    body, negated = (text[1:], True) if text.startswith(b"!") else (text, False)
+    return text, negated, body.removesuffix(b"/"), body.endswith(b"/")
+
+
+def _digest(name: bytes) -> bytes:
+    """Of a name or path, as hexadecimal digits."""
+    return hashlib.blake2b(name, digest_size=_DIGEST_BYTES).hexdigest().encode()
 
 
 def parse_glob(text: bytes, source: str) -> Pattern:
@@ -135,6 +196,7 @@ class PatternSet:
         self._any_name = _join(pattern.regex for pattern in patterns if pattern.by_name)
         self._any_path = _join(pattern.regex for pattern in patterns if not pattern.by_name)
         self._regexes = [re.compile(pattern.regex, re.DOTALL) for pattern in patterns]
+        self._some_hidden = any(pattern.digest for pattern in patterns)
         self.matched: set[int] = set()
 
     def decide(self, name: bytes, prefix: bytes, is_dir: bool) -> Pattern | None:
@@ -146,13 +208,14 @@ class PatternSet:
         if not (
             (self._any_name is not None and self._any_name.fullmatch(name))
             or (self._any_path is not None and self._any_path.fullmatch(prefix + name))
+            or self._some_hidden
         ):
             return None
         decided: Pattern | None = None
         for index, (pattern, regex) in enumerate(zip(self.patterns, self._regexes, strict=True)):
             if pattern.dirs_only and not is_dir:
                 continue
-            if regex.fullmatch(name if pattern.by_name else prefix + name):
+            if pattern.matches(name if pattern.by_name else prefix + name, regex):
                 self.matched.add(index)
                 decided = pattern
         return decided

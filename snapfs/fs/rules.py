@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from snapfs.errors import NONSENSE, DamageError
-from snapfs.fs.patterns import is_rule, split_lines
+from snapfs.fs.patterns import is_rule, readable, split_lines
 from snapfs.model.units import exact_size
 
 IGNORE_FILE = b".snapfsignore"
@@ -117,7 +117,9 @@ class Rules:
     def describe(self) -> tuple[str, ...]:
         """One line for each rule, for people; bytes that are no text are surrogates."""
         lines = [
-            f"{line.source}: {to_text(line.text)}" for line in self.patterns if is_rule(line.text)
+            f"{line.source}: {to_text(readable(line.text))}"
+            for line in self.patterns
+            if is_rule(line.text)
         ]
         lines += ["--exclude-caches"] if self.caches else []
         lines += [f"--exclude-if-present {to_text(name)}" for name in self.if_present]

@@ -25,6 +25,7 @@ from snapfs.errors import DamageError, SnapfsError, StorageFullError
 from snapfs.model.snapshot import Root
 from snapfs.model.units import format_count
 from snapfs.progress import NullProgress, Progress
+from snapfs.purge.mentions import mentions
 from snapfs.purge.options import PurgeOptions, PurgeResult
 from snapfs.purge.selection import Selection, aliases, elsewhere, outermost, select
 from snapfs.reclaim.packs import collect_pending
@@ -36,13 +37,14 @@ from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import give_up_reserve, make_reserve
 from snapfs.repository.runs import recorded
-from snapfs.repository.scrub import labels_with, scrubber, texts_without
+from snapfs.repository.scrub import scrubber, texts_without
 from snapfs.repository.takeout import (
     PROBLEM_TYPES,
     RUN_TYPES,
     TEXT_TYPES,
     Texts,
     drop_problems,
+    is_unfinished,
     put_runs,
     put_texts,
     take_out,
@@ -60,6 +62,7 @@ def plan_purge(
     """Say what a purge of these paths from the root would do. Raises as `purge`."""
     started_ns = repository.clock.now_ns()
     wanted = outermost(paths)
+    options, _ = _with_earlier(repository, options)
     work = _Work(repository, root, wanted, options, NullProgress())
     with suppress(_RolledBackError), repository.catalog.write():
         work.take_out()
@@ -77,7 +80,20 @@ def check_purge(
     repository: Repository, root: Root, paths: Sequence[bytes], options: PurgeOptions
 ) -> None:
     """Raise what a purge would raise about what it is asked for, without working it out."""
+    options, _ = _with_earlier(repository, options)
     _Work(repository, root, outermost(paths), options, NullProgress()).check()
+
+
+def _with_earlier(repository: Repository, options: PurgeOptions) -> tuple[PurgeOptions, bool]:
+    """If an earlier purge was killed, what it is asked to finish may be these very paths; whether it was.
+
+    Nobody can tell: their names are gone. So no path need be there then.
+    """
+    if not options.dry_run:
+        heal(repository)
+    if not is_unfinished(repository.catalog):
+        return options, False
+    return replace(options, deleted=True), True
 
 
 def purge(
@@ -88,14 +104,16 @@ def purge(
     *,
     progress: Progress,
 ) -> PurgeResult:
-    """Drop paths, given from the root, from all snapshots of it.
+    """Drop paths, given from the root, from all snapshots of it, and finish an earlier purge that was killed.
 
     Raises UsageError for the root itself, NotFoundError for a path that no snapshot has, LockedError if
-    blocks are being read, DamageError if blocks are known to be lost. A full disk leaves all as it was; the reserve is given up first.
+    blocks are being read, DamageError if blocks are known to be lost. A full disk leaves all as it was; the
+    reserve is given up first.
     """
     if options.dry_run:
         return plan_purge(repository, root, paths, options)
     started_ns = repository.clock.now_ns()
+    options, finishes = _with_earlier(repository, options)
     work = _Work(repository, root, outermost(paths), options, progress)
     work.check()  # before anything is written down: the message has the path in it
     with recorded(repository, root.id) as note:
@@ -107,6 +125,8 @@ def purge(
                 raise
             result = work.run()
         make_reserve(repository.fd, repository.handed)
+        if finishes:
+            progress.note("an earlier purge was not finished: what it had left was done as well")
         note.exit = 3 if result.remaining else 0
         note.summary = (
             f"{format_count(result.entries, 'entry', 'entries')} purged from "
@@ -152,18 +172,29 @@ class _Work:
             earlier = collect_pending(repository)
             self._progress.phase("taking out")
             self._commit()
-            faults.point("purge.committed")
-            remaining = [
-                *self.result.remaining,
-                *(f"pack {name}: it is damaged; run snapfs repair" for name in self._damaged),
-                *finish_purge(repository, wait_s=repository.lock_wait_s, progress=self._progress),
-            ]
+            with self._told_if_stopped():
+                faults.point("purge.committed")
+                left = finish_purge(
+                    repository, wait_s=repository.lock_wait_s, progress=self._progress
+                )
+        damaged = (f"pack {name}: it is damaged; run snapfs repair" for name in self._damaged)
+        remaining = [*self.result.remaining, *damaged, *left]
         return replace(
             self.result,
             freed_bytes=self.result.freed_bytes + earlier.freed_bytes,
             remaining=tuple(remaining),
             problems=len(remaining),
         )
+
+    @contextmanager
+    def _told_if_stopped(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._progress.note(
+                "no snapshot has it any more, but bytes of it are left: run the purge again to finish it"
+            )
+            raise
 
     def _commit(self) -> None:
         repository, catalog = self._repository, self._repository.catalog
@@ -212,7 +243,7 @@ class _Work:
             also_in=elsewhere(catalog, self._root, self._paths),
             shared_contents=shared,
             texts=len(texts.runs) + len(texts.snapshots),
-            remaining=tuple(labels_with(catalog, scrub)),
+            remaining=tuple(mentions(catalog, self._root.id, self._paths, scrub)),
             freed_bytes=freed,
         )
         return selection, texts

@@ -9,10 +9,11 @@ from types import NoneType
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import SIDES, Catalog
 from snapfs.errors import SnapfsError
+from snapfs.fs.patterns import PURGED
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
 from snapfs.repository.opened import CATALOG
-from snapfs.repository.takeout import PURGED, is_unfinished
+from snapfs.repository.takeout import is_unfinished
 
 NEW_CATALOG = b"tmp-" + CATALOG
 """What a rebuild makes, until it is complete."""

@@ -1,8 +1,11 @@
 """Texts of the catalog that have a name in them which is to be found nowhere any more.
 
 Command lines and summaries of runs, messages and rules of snapshots, and problems. A name that something
-else still has is left in them, as it is in the repository anyway; the paths themselves are not. What
-people call snapshots by (names and tags) is theirs to change: it is only told.
+else still has is left in them, as it is in the repository anyway; the paths themselves are not.
+
+Rules go on to decide as they did: what they left out may lie in the live directory still, and restoring
+a snapshot must neither delete nor capture it. So a pattern gets a digest for its name (`patterns.hide`),
+and one with wildcards stays as it is.
 """
 
 from __future__ import annotations
@@ -16,23 +19,27 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
 from snapfs.errors import DamageError
+from snapfs.fs.patterns import PURGED, hide, is_hidden
 from snapfs.fs.rules import IGNORE_FILE, RuleLine, Rules, to_bytes, to_text
-from snapfs.model.path import join
-from snapfs.model.quote import printable
-from snapfs.repository.takeout import PURGED, Texts
+from snapfs.model.path import join, within
+from snapfs.repository.takeout import Texts
 
 _SEPARATORS = r"/:@=,;\s'\"`()"
 _BETWEEN = re.compile(f"[{_SEPARATORS}]+")
+_LETTER = r"[^\W\d_]"
 _MOST_PARTS = 6
 """Parts of a text, as separators make them, that are looked up together: names may have blanks."""
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _ESCAPED_RULE = re.compile(r"\\(.)", re.DOTALL)
 _SPECIAL = re.compile(r"([\\*?\[\]#! ])")
-_RULE = re.compile(r"(!?)(.*?)(/?)", re.DOTALL)
+_RULE = re.compile(r"!?(.*?)/?", re.DOTALL)
+_LARGE = "--exclude-larger-than"
 _OPTION = re.compile(r"--[a-z][a-z-]*(?==|\Z)")
 _AT_ONCE = 1000
 _SHORT = 4
-"""A name of fewer letters is replaced as a word of its own only: as a part it may be of any word."""
+"""A name of fewer letters is replaced between separators only: as a part it may be of any word."""
+_LONG = 12
+"""A name of letters alone, and of fewer than these, may be a part of an ordinary word ("data")."""
 
 Scrub = Callable[[str], str]
 
@@ -45,32 +52,19 @@ class Scrubber:
     """replaces names that nothing has any more"""
     all: Scrub
     """replaces the purged paths as well"""
+    asked: Scrub
+    """replaces these paths and their own names: what went along may be very much"""
 
 
 def scrubber(catalog: Catalog, root_path: bytes | None, paths: Sequence[bytes]) -> Scrubber:
     """For the names that were taken out (inside the write that did it) and for these paths from the root."""
     vanished = _vanished(catalog, paths)
-    return Scrubber(_scrub(vanished, (), None), _scrub(vanished, paths, root_path))
-
-
-def labels_with(catalog: Catalog, scrub: Scrubber) -> list[str]:
-    """Tags and names of snapshots that have a name in them, each with the way to be rid of it."""
-    found = []
-    for row in rows.roots(catalog):
-        for snapshot in rows.snapshots(catalog, row.root.id):
-            which = f"{row.root.label}@{snapshot.name}"
-            found += [
-                f"the tag {printable(tag)} of {which} has the name: `snapfs untag {which} "
-                f"{printable(tag)}`, then `snapfs purge --deleted PATH`"
-                for tag in snapshot.tags
-                if scrub.names(tag) != tag
-            ]
-            if scrub.names(snapshot.name) != snapshot.name:
-                found.append(
-                    f"the name of snapshot {which} has it: `snapfs rename {which} NEW`, then "
-                    "`snapfs purge --deleted PATH`"
-                )
-    return found
+    asked = {path.rpartition(b"/")[2] for path in paths}
+    return Scrubber(
+        names=_scrub(vanished, (), None),
+        all=_scrub(vanished, paths, root_path),
+        asked=_scrub([name for name in vanished if name in asked], paths, root_path),
+    )
 
 
 def texts_without(
@@ -97,14 +91,13 @@ def texts_without(
     problems = [
         (snapshot, seq)
         for snapshot, seq, path in catalog.execute(sql.CUT_PROBLEMS, {"root": root_id})
-        if _is_below(path, paths)
+        if _is_in(path, paths)
     ]
     return Texts(runs, snapshots, problems)
 
 
-def _is_below(path: bytes, paths: Iterable[bytes]) -> bool:
-    """Whether a path is one of some, or lies below one."""
-    return any(path == one or path.startswith(one + b"/") for one in paths)
+def _is_in(path: bytes, paths: Iterable[bytes]) -> bool:
+    return any(within(path, top) for top in paths)
 
 
 def _rules_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
@@ -121,21 +114,23 @@ def _rules_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
         standing = tuple(
             (above, lines)
             for above, lines in standing
-            if not _is_below(join(above, IGNORE_FILE), paths)
+            if not _is_in(join(above, IGNORE_FILE), paths)
         )
     marked = tuple(
         (above, kept)
         for above, names in rules.marked
-        if (kept := tuple(name for name in names if not _is_below(join(above, name), paths)))
+        if (kept := tuple(name for name in names if not _is_in(join(above, name), paths)))
     )
-    large = tuple(path for path in rules.large if not _is_below(path, paths))
+    large = tuple(path for path in rules.large if not _is_in(path, paths))
+    # What was left out for its size stays left out, like anything else.
+    hidden = [
+        RuleLine(line, _LARGE)
+        for path in rules.large
+        if path not in large and (line := hide(to_bytes(escaped(to_text(b"/" + path))))) is not None
+    ]
     left = replace(
         rules,
-        patterns=tuple(
-            RuleLine(to_bytes(_rule_without(to_text(line.text), paths, scrub)), scrub(line.source))
-            for line in rules.patterns
-        ),
-        if_present=tuple(to_bytes(scrub(to_text(name))) for name in rules.if_present),
+        patterns=(*(_rule_without(line, paths, scrub) for line in rules.patterns), *hidden),
         standing=standing,
         marked=marked,
         large=large,
@@ -143,16 +138,26 @@ def _rules_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
     return text if left == rules else left.to_text()
 
 
-def _rule_without(text: str, paths: Sequence[bytes], scrub: Scrub) -> str:
-    """A pattern without names; one that means no other place than a purged path goes as a whole."""
+def _rule_without(line: RuleLine, paths: Sequence[bytes], scrub: Scrub) -> RuleLine:
+    """A pattern without names, unless it has wildcards."""
+    source = scrub(line.source)
+    if has_name(line.text, paths, scrub):
+        return RuleLine(hide(line.text) or line.text, source)
+    return RuleLine(line.text, source)
+
+
+def has_name(pattern: bytes, paths: Sequence[bytes], scrub: Scrub) -> bool:
+    """Whether a pattern tells one of the paths, or a name."""
+    if is_hidden(pattern):
+        return False
+    text = to_text(pattern)
     found = _RULE.fullmatch(text)
     assert found is not None
-    negated, body, slash = found.groups()
-    place = to_bytes(_ESCAPED_RULE.sub(r"\1", body))
+    place = to_bytes(_ESCAPED_RULE.sub(r"\1", found[1]))
     # A pattern without a slash in it means this name anywhere, also where it still is.
-    if b"/" in place and _is_below(place.removeprefix(b"/"), paths):
-        return f"{negated}/{PURGED}{slash}"
-    return scrub(text)
+    if b"/" in place and _is_in(place.removeprefix(b"/"), paths):
+        return True
+    return scrub(text) != text
 
 
 # --- names in texts -------------------------------------------------------------------------------
@@ -200,13 +205,18 @@ class _Inside:
         return any(
             form[:_SHORT] in self._starts and form in self._text
             for form in _as_written(name)
-            if is_distinctive(form)
+            if _is_distinctive(form)
         )
 
 
-def is_distinctive(name: str) -> bool:
-    """Whether a name is replaced as a part of longer words as well: not a short one, and no number."""
+def _is_distinctive(name: str) -> bool:
+    """Whether a name means itself wherever it stands: not a short one, and no number."""
     return len(name) >= _SHORT and not name.isdigit()
+
+
+def _is_word(name: str) -> bool:
+    """Whether a distinctive name is replaced only where no letter stands beside it."""
+    return name.isalpha() and len(name) < _LONG
 
 
 def _texts(catalog: Catalog) -> Iterator[str]:
@@ -249,17 +259,20 @@ def _parts(text: str) -> Iterator[bytes]:
 
 
 def _scrub(names: Sequence[bytes], paths: Sequence[bytes], root_path: bytes | None) -> Scrub:
-    """What replaces names, short ones between separators, and paths unless they are the end of longer ones."""
+    """What replaces names, and paths unless they are the end of longer ones."""
     below_root = [] if root_path is None else [join(root_path, path) for path in paths]
     anywhere = {form for name in names for form in _as_written(name)}
-    distinctive = set(filter(is_distinctive, anywhere))
+    distinctive = set(filter(_is_distinctive, anywhere))
+    words = set(filter(_is_word, distinctive))
     whole = {form for path in (*below_root, *paths) for form in _as_written(path)}
     choices = []
     if whole:
         above = f"(?:(?<![^{_SEPARATORS}])(?<!/)|(?<=(?<!\\.)\\./))"
         choices.append(f"{above}(?:{_any_of(whole)})(?![^{_SEPARATORS}])")
-    if distinctive:
-        choices.append(f"(?:{_any_of(distinctive)})")
+    if distinctive - words:
+        choices.append(f"(?:{_any_of(distinctive - words)})")
+    if words:
+        choices.append(f"(?<!{_LETTER})(?:{_any_of(words)})(?!{_LETTER})")
     if anywhere - distinctive:
         short = _any_of(anywhere - distinctive)
         choices.append(f"(?<![^{_SEPARATORS}])(?:{short})(?![^{_SEPARATORS}])")
@@ -272,7 +285,12 @@ def _scrub(names: Sequence[bytes], paths: Sequence[bytes], root_path: bytes | No
 def _as_written(name: bytes) -> set[str]:
     """How a name may stand in texts: bytes that are no text in two ways, and escaped in patterns."""
     plain = {name.decode("utf-8", "backslashreplace"), to_text(name)}
-    return plain | {_SPECIAL.sub(r"\\\1", form) for form in plain}
+    return plain | {escaped(form) for form in plain}
+
+
+def escaped(name: str) -> str:
+    """A name as a pattern that means it alone."""
+    return _SPECIAL.sub(r"\\\1", name)
 
 
 def _any_of(texts: Iterable[str]) -> str:

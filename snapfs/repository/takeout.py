@@ -21,8 +21,6 @@ from snapfs.repository.redigest import redigest
 
 UNFINISHED = "purge"
 """A key of ``meta``, which is there as long as files of the repository may hold what was taken out."""
-PURGED = "PURGED"
-"""What stands in a text where something was taken out."""
 RUN_TYPES = "qss"
 TEXT_TYPES = "qss"
 PROBLEM_TYPES = "qq"

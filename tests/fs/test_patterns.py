@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snapfs.fs.patterns import PatternSet, parse_pattern, parse_patterns, split_lines
+from snapfs.fs.patterns import PatternSet, hide, parse_pattern, parse_patterns, split_lines
 from tests.harness.require import need_tools
 
 
@@ -156,3 +156,30 @@ def test_no_pattern_takes_long(pattern: bytes, path: bytes) -> None:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
     assert (found is not None) == pattern.endswith(b"**")
+
+
+@pytest.mark.parametrize(
+    ("line", "is_hidden"),
+    [
+        (b"foo", True), (b"/foo", True), (b"foo/", True), (b"a/foo/", True), (b"!foo", True),
+        (rb"\#f\*o", True), (b"z\\ ", True), (b"#x", False), (b"", False), (b"/", False),
+        (b"f*o", False), (b"f[o]", False), (b"f\\", False),
+    ],
+)  # fmt: skip
+def test_a_hidden_line_decides_as_it_did(line: bytes, is_hidden: bool) -> None:
+    hidden = hide(line)
+    assert (hidden is not None) == is_hidden
+    if hidden is None:
+        return
+    assert not any(name in hidden for name in (b"foo", b"#f*o", b"z "))
+    assert hide(hidden) is None
+    first, second = parse_pattern(line, "test"), parse_pattern(hidden, "test")
+    assert first is not None
+    assert second is not None
+    for name in (b"foo", b"#f*o", b"z ", b"fo", b""):
+        for prefix in (b"", b"a/", b"b/"):
+            for is_dir in (False, True):
+                ours = PatternSet([second]).decide(name, prefix, is_dir)
+                theirs = PatternSet([first]).decide(name, prefix, is_dir)
+                assert (ours is None) == (theirs is None), (name, prefix, is_dir)
+    assert second.negated == first.negated

@@ -99,8 +99,12 @@ def test_it_is_done_again(point: str, killed: Killed) -> None:
         killed.check(purged=happened)
     said = killed.run("verify", "--data").errors
     assert ("a purge is not finished" in said) == happened
-    # With the record there and not the commit, it is finished first: then no snapshot has the path.
-    killed.run("purge", "with/deep", "--deleted", "--yes", cwd=killed.tree)
+    again = killed.run("purge", "with/deep", "--yes", cwd=killed.tree)
+    # With the record there and not the commit, the same holds: it is finished first.
+    finished = happened or point in ("purge.journal-durable", "purge.committing")
+    assert ("an earlier purge was not finished" in again.errors) == finished
+    nothing = killed.run("purge", "with/deep", "--yes", cwd=killed.tree, ok=(1,))
+    assert "no snapshot of tree has with/deep" in nothing.errors
     killed.check(purged=True)
     assert traces(killed.run.repository, MARKER) == set()
     assert "not finished" not in killed.run("verify", "--data").errors
@@ -145,4 +149,18 @@ def test_the_catalog_is_made_again(point: str, lost: bool, killed: Killed) -> No
     killed.check(purged=point != "purge.packs-durable")
     killed.run("verify", "--data")
     killed.run("purge", "with/deep", "--deleted", "--yes", cwd=killed.tree)
+    assert traces(killed.run.repository, MARKER) == set()
+
+
+def test_ctrl_c_after_it_counts_says_what_is_left(killed: Killed) -> None:
+    words = ("purge", "with/deep", "--yes")
+    process = killed.program.start(
+        *words, cwd=killed.tree, env={"SNAPFS_CRASH_AT": "stop@purge.committed"}
+    )
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGCONT)
+    done = killed.program.finish(process, words, ok=(130,))
+    assert "run the purge again to finish it" in done.errors
+    killed.run(*words, cwd=killed.tree)
     assert traces(killed.run.repository, MARKER) == set()
