@@ -19,7 +19,7 @@ from benchmarks.report import markdown
 from benchmarks.scenarios import Measured, Peer, Plan
 from benchmarks.tools import TOOLS, find_program
 
-SCENARIOS = ("a", "m", "big", "limits")
+SCENARIOS = ("a", "history", "m", "big", "limits")
 
 
 def _arguments() -> argparse.Namespace:
@@ -80,6 +80,8 @@ def _measure(arguments: argparse.Namespace, plan: Plan) -> Iterator[Measured]:
                 if name == "a"
                 else scenarios.million(plan, tree)
             )
+        if name == "a" and "history" in wanted:
+            yield scenarios.history(plan, tree)
         if "limits" in wanted:
             yield scenarios.limits(plan, tree, title)
     if "big" in wanted:

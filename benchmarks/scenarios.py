@@ -14,6 +14,9 @@ from benchmarks import trees
 from benchmarks.process import FailedError, Timing, run
 from benchmarks.tools import Tool, UnsupportedError
 
+SNAPSHOTS = 100
+"""Of the scenario that asks for the history."""
+
 
 @dataclass(frozen=True, slots=True)
 class Peer:
@@ -128,6 +131,29 @@ def installations(plan: Plan, tree: Path) -> Measured:
         turn.measure("delete one of six", lambda tool: tool.delete(3))
     _remove(plan.work / "repositories")
     _remove(restored)
+    _remove(copy)
+    return measured
+
+
+def history(plan: Plan, tree: Path) -> Measured:
+    """Questions over many snapshots of tree A, each with 1 % changed."""
+    measured = Measured(f"{SNAPSHOTS} snapshots, 1 % changed in each")
+    copy = plan.work / "tree-history"
+    _remove(copy)
+    subprocess.run(["cp", "-a", tree, copy], check=True)
+    file = _some_file(copy, _some_directory(copy))
+    for number in range(plan.rounds):
+        turn = _Round(plan, measured, copy, number)
+        turn.tools = [tool for tool in turn.tools if tool.answers]
+        for step in range(SNAPSHOTS):
+            for tool in turn.tools:
+                tool.create()
+            trees.change_files(copy, seed=1000 * number + step)
+        # Each twice: whoever keeps a cache has filled it the first time.
+        for when in ("first", "again"):
+            turn.measure(f"versions of one file, {when}", lambda tool: tool.history(file))
+            turn.measure(f"names by a pattern, {when}", lambda tool: tool.find("test_*.py"))
+    _remove(plan.work / "repositories")
     _remove(copy)
     return measured
 

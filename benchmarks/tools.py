@@ -30,6 +30,8 @@ class Tool:
     folder: Path
     program: list[str]
     name = ""
+    answers = False
+    """whether it can be asked for all versions of a file, and for names in all snapshots"""
     taken: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
@@ -104,6 +106,7 @@ class Snapfs(Tool):
     """This program."""
 
     name = "snapfs"
+    answers = True
 
     def settings(self) -> dict[str, str]:
         return {"SNAPFS_REPO": str(self.repository)}
@@ -139,6 +142,7 @@ class Restic(Tool):
     """restic, with the empty password that it needs, its cache on."""
 
     name = "restic"
+    answers = True
 
     def settings(self) -> dict[str, str]:
         return {
@@ -188,6 +192,7 @@ class Borg(Tool):
     """borg without encryption, with its default lz4."""
 
     name = "borg"
+    answers = True
 
     def settings(self) -> dict[str, str]:
         return {
