@@ -109,11 +109,13 @@ there, which is said. Pinned snapshots lose it as well.
 Every pack with dead bytes is written anew, whoever left them, since a deleted snapshot may have had an
 older version. If no snapshot has the path any more, `--deleted` drops what deleted ones left; without
 PATH it does nothing else. In command lines, summaries and messages the path, and names that nothing else
-has, become `PURGED`. What earlier rebuilds have set aside (`catalog.db.old`, `journal/damaged-*`) goes too.
+has, become `PURGED`, ordinary words only where they stand alone. A rule that left the name out of a
+snapshot still does, though it tells it no more; with wildcards in it it stays as it is, which is said,
+as it is of tags, names of snapshots and symbolic links that have the name. What earlier rebuilds have set aside (`catalog.db.old`, `journal/damaged-*`) goes too.
 
 It waits for whoever reads blocks as long as `--lock-wait` says, and needs room for the packs that it
-writes and for the catalog twice. If it is killed, or somebody reads the catalog, the next purge, delete or
-create finishes it. Freed disk blocks are not overwritten; that is up to the filesystem.
+writes and for the catalog twice. If it is killed, or somebody reads the catalog, the same command again, or
+the next purge, delete or create, finishes it. Freed disk blocks are not overwritten; that is up to the filesystem.
 
 Exit code 3 says that something may still hold bytes of it, and what.""",
     examples=(
