@@ -109,6 +109,11 @@ def _used_otherwise(block_id: Any, party: Any) -> Any:
     )
 
 
+def _marked(marks: str, id_: Any, how: str) -> Any:
+    """Whether the byte of an id, in a parameter, is another parameter."""
+    return func.substr(p(marks), id_ + 1, 1) == p(how)
+
+
 # Outer joins again: from what is held to where it lies.
 _held = _mine.outerjoin(block, block.c.id == _mine.c.id).outerjoin(
     segment, segment.c.id == block.c.segment_id
@@ -135,6 +140,45 @@ ALL: dict[str, Any] = {
         union_all(
             _going_rows(_diffs_of_many, inode_diff, _diff_goes),
             _going_rows(_heads, inode, _current_goes),
+        )
+    ),
+    # Of rows that hold for a snapshot that stays, the contents; 0 where there is none.
+    "STAYING_IN_DIFFS": select(func.coalesce(inode_diff.c.content_id, 0))
+    .select_from(_diffs_of_many)
+    .where(or_(going.c.id.is_(None), ~_diff_goes)),
+    # Inodes of roots whose newest goes that changed since the snapshot that stays.
+    "CHANGED_IN_HEADS": select(inode_diff.c.inode_id).select_from(
+        going.join(root, root.c.head_id == going.c.id)
+        .join(snapshot, and_(snapshot.c.root_id == root.c.id, snapshot.c.id >= going.c.floor))
+        .join(inode_diff, inode_diff.c.snapshot_id == snapshot.c.id)
+    ),
+    "STAYING_IN_HEADS": select(func.coalesce(inode.c.content_id, 0))
+    .select_from(_heads)
+    .where(
+        or_(
+            going.c.id.is_(None),
+            and_(inode.c.born <= going.c.floor, _marked("changed", inode.c.id, "no")),
+        )
+    ),
+    "STAYING_PARTS": select(content_block.c.block_id).where(
+        _marked("stay", content_block.c.content_id, "yes")
+    ),
+    "UNMARKED_PACKS": insert(sole_pack).from_select(
+        ["id", "size"],
+        select(pack.c.id, pack.c.size).where(
+            ~exists(
+                select(1)
+                .select_from(segment.join(block, block.c.segment_id == segment.c.id))
+                .where(and_(segment.c.pack_id == pack.c.id, _marked("stay", block.c.id, "yes")))
+            )
+        ),
+    ),
+    "UNMARKED_BYTES": select(func.coalesce(func.sum(share()), 0))
+    .select_from(block.outerjoin(segment, segment.c.id == block.c.segment_id))
+    .where(
+        and_(
+            _marked("stay", block.c.id, "no"),
+            segment.c.pack_id.not_in(select(sole_pack.c.id)),
         )
     ),
     # Where no snapshot stays, nothing does.

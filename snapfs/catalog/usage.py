@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
+from snapfs.catalog.staying import can_mark, mark_staying, unmarked
 
 TOGETHER = 0
 """The party of a set that goes together, and of what earlier deletes left to collect."""
@@ -53,10 +54,7 @@ def find_sole(catalog: Catalog, going: Sequence[Going], *, orphans: bool) -> Non
 
     ``orphans``: together with what earlier deletes left to collect.
     """
-    for statement in (*sql.CREATE_USAGE, sql.GOING_CLEAR, sql.SOLE_CLEAR):
-        catalog.execute(statement)
-    catalog.executemany(sql.GOING_PUT, going)
-    stay, heads_go = catalog.one(sql.GOING_COUNTS)
+    stay, heads_go = _begin(catalog, going)
     if not stay and all(one.party == TOGETHER for one in going):
         catalog.execute(sql.SOLE_ALL, {"party": TOGETHER})
         return
@@ -81,12 +79,25 @@ class Reclaimed(NamedTuple):
     """packs that go"""
 
 
-def reclaimed(catalog: Catalog) -> Reclaimed:
-    """What `catalog.fold.collect` would say of the blocks in ``sole``."""
+def reclaimed(catalog: Catalog, going: Sequence[Going]) -> Reclaimed:
+    """What `catalog.fold.collect` would say, had the snapshots ``going``, one party, been folded."""
+    stay, heads_go = _begin(catalog, going)
+    if stay and len(going) > stay and can_mark(catalog):
+        return Reclaimed(*unmarked(catalog, mark_staying(catalog, heads_go=heads_go > 0)))
+    find_sole(catalog, going, orphans=True)
     catalog.execute(sql.SOLE_PACK_CLEAR)
     catalog.execute(sql.SOLE_PACK_PUT)
     freed, packs = catalog.one(sql.SOLE_PACK_SUM)
     return Reclaimed(freed, catalog.value(sql.SOLE_STAYS), packs)
+
+
+def _begin(catalog: Catalog, going: Sequence[Going]) -> tuple[int, int]:
+    """Fill ``going``; how many snapshots stay, and of how many roots the newest goes."""
+    for statement in (*sql.CREATE_USAGE, sql.GOING_CLEAR, sql.SOLE_CLEAR):
+        catalog.execute(statement)
+    catalog.executemany(sql.GOING_PUT, going)
+    stay, heads_go = catalog.one(sql.GOING_COUNTS)
+    return stay, heads_go
 
 
 def sole_bytes(catalog: Catalog) -> dict[int, tuple[int, int]]:

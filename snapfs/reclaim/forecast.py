@@ -27,8 +27,7 @@ def forecast(repository: Repository, snapshots: Iterable[Snapshot]) -> Freed:
             for row in rows.roots(catalog)
         ]
         going = [one for chain in chains for one in usage.together(chain, ids)]
-        usage.find_sole(catalog, going, orphans=True)
-        found = usage.reclaimed(catalog)
+        found = usage.reclaimed(catalog, going)
         left = doomed(repository)
     return Freed(
         found.freed_bytes + sum(left.values()), found.reclaimable_bytes, found.packs + len(left)

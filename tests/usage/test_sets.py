@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from snapfs.catalog import staying
 from snapfs.catalog.database import Catalog
 from snapfs.progress import NullProgress
 from snapfs.repository.opened import Repository
@@ -92,8 +94,11 @@ def _look(repository: Path) -> list[Key]:
             for one in opened.snapshots(root.id)
         }
         for chosen in (keys, keys[1:], keys[:-1], keys[::2], keys[1:2]):
-            found = usage_of_set(opened, [by_key[key] for key in chosen], progress=NullProgress())
-            assert (found.freed_bytes, found.reclaimable_bytes) == naive.gain(chosen), chosen
+            for most in (0, staying.MOST_MARKS):  # by what goes, and by what stays
+                with mock.patch.object(staying, "MOST_MARKS", most):
+                    snapshots = [by_key[key] for key in chosen]
+                    found = usage_of_set(opened, snapshots, progress=NullProgress())
+                assert (found.freed_bytes, found.reclaimable_bytes) == naive.gain(chosen), chosen
         for root in opened.roots():
             ours = [key for key in keys if key[0] == root.label]
             for one in usage(opened, root, progress=NullProgress()).snapshots:
@@ -205,19 +210,19 @@ def test_statements_do_not_follow_the_history(
         seen.append(statement)
         return real(self, statement, params)
 
-    def counts() -> list[int]:
+    def counts(most: str) -> list[int]:
         found = []
-        for words in (("usage",), ("usage", "s0..s1"), ("usage", "--by-path", "--depth", "2")):
+        for words in (("usage",), ("usage", "s1"), ("usage", most), ("usage", "--by-path")):
             seen.clear()
             past.referee(*words, cwd=past.tree)
             found.append(len(seen))
         return found
 
     monkeypatch.setattr(Catalog, "execute", execute)
-    before = counts()
+    before = counts("s0..s1")
     for number in range(3, 6):
         for copy in range(30):
             (past.tree / f"{number}-{copy}").write_bytes(os.urandom(100))
         past.change()
         past.referee("create", past.tree, "--name", f"s{number}")
-    assert counts() == before
+    assert counts("s0..s4") == before
