@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from snapfs.model.span import Span, parse_span
@@ -177,6 +178,7 @@ def days_from_civil(year: int, month: int, day: int) -> int:
     return era * 146097 + day_of_era - 719468
 
 
+@lru_cache(maxsize=1024)
 def civil_from_days(days: int) -> tuple[int, int, int]:
     """Year, month, day of a day since 1970-01-01 (the inverse, same source)."""
     era, day_of_era = divmod(days + 719468, 146097)

@@ -236,9 +236,9 @@ def versions(catalog: Catalog, chain: Chain, inodes: Sequence[int]) -> dict[int,
         part = list(inodes[start : start + AT_ONCE])
         params = part + [0] * (AT_ONCE - len(part))
         values: dict[int, list[tuple[int | None, Any]]] = {}
-        for at, digest, *row in catalog.execute(sql.HISTORY_INODES, params + params):
-            entry = _make(row)
-            values.setdefault(entry.inode, []).append((at, (entry, digest)))
+        for row in catalog.execute(sql.HISTORY_INODES, params + params):
+            entry = _make(row[2:])
+            values.setdefault(entry.inode, []).append((row[0], (entry, row[1])))
         for inode, rows_of in values.items():
             found[inode] = [Version(one.span, *one.value) for one in chain.held(rows_of)]
     return found

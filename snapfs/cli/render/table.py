@@ -106,16 +106,20 @@ def plain_lines(
 
     Cells are printable but for what somebody wrote into a catalog by hand.
     """
-    table = [list(map(printable, row)) for row in ([headings, *rows] if headings else rows)]
-    widths = [max(map(width, column)) for column in zip(*table, strict=True)]
-    lines = []
-    for row in table:
-        cells = []
-        for index, cell in enumerate(row):
-            blanks = " " * (widths[index] - width(cell))
-            cells.append(blanks + cell if index in right else cell + blanks)
-        lines.append(BETWEEN.join(cells).rstrip())
-    return lines
+    table = [headings, *rows] if headings else rows
+    columns = [
+        _aligned(list(map(printable, column)), right=at in right)
+        for at, column in enumerate(zip(*table, strict=True))
+    ]
+    return [BETWEEN.join(row).rstrip() for row in zip(*columns, strict=True)]
+
+
+def _aligned(cells: Sequence[str], *, right: bool) -> list[str]:
+    widths = list(map(width, cells))
+    widest = max(widths)
+    # What a text takes on a terminal need not be its length.
+    room = [len(cell) + widest - wide for cell, wide in zip(cells, widths, strict=True)]
+    return list(map(str.rjust if right else str.ljust, cells, room))
 
 
 def width(text: str) -> int:

@@ -140,6 +140,7 @@ class FoundPrinter:
         self._zero = zero
         self._owners: dict[int, Owners] = {}
         self._rows: list[tuple[str, ...]] = []
+        self._ranges: dict[tuple[int, int], str] = {}
         self.count = 0
 
     def found(self, found: Found) -> None:
@@ -152,9 +153,14 @@ class FoundPrinter:
             fields = (encode(ends.first), encode(ends.last), found.path)
             self._invocation.out.data(b"".join(field + b"\0" for field in fields))
         else:
+            which = found.first.id, found.last.id
+            told = self._ranges.get(which)
+            if told is None:
+                told = range_text(found.root, found.first, found.last, with_root=self._several)
+                self._ranges[which] = told
             self._rows.append(
                 (
-                    range_text(found.root, found.first, found.last, with_root=self._several),
+                    told,
                     size_text(found.entry),
                     local_time(found.entry.mtime_s * NS, self._invocation.clock),
                     quote(found.path or b"."),
