@@ -6,10 +6,10 @@ import os
 import stat
 
 from snapfs.capture.held import NullSink
-from snapfs.capture.reader import SECOND, FileReader, Outcome
+from snapfs.capture.reader import FileReader, Outcome
 from snapfs.errors import NotFoundError, SnapfsError, UsageError
 from snapfs.model.quote import quote
-from snapfs.model.toread import ToRead
+from snapfs.model.toread import to_read
 
 
 def file_digest(path: bytes) -> bytes | None:
@@ -27,11 +27,7 @@ def file_digest(path: bytes) -> bytes | None:
         raise NotFoundError(f"{quote(path)}: {error.strerror}", subject=quote(path)) from error
     try:
         reader = FileReader(above, NullSink(), None, lambda _: None)
-        item = ToRead(
-            0, b"", os.path.basename(real), st.st_size, *divmod(st.st_mtime_ns, SECOND),
-            *divmod(st.st_ctime_ns, SECOND), st.st_dev, st.st_ino, st.st_nlink, 0,
-        )  # fmt: skip
-        read = reader.read([item])
+        read = reader.read([to_read(b"", os.path.basename(real), st)])
     finally:
         os.close(above)
     if read.plain:

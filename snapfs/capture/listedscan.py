@@ -25,8 +25,8 @@ from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.catalog.rows import RootRow
 from snapfs.catalog.stage import Stage
+from snapfs.fs.handles import Names
 from snapfs.fs.matching import RuleMatcher
-from snapfs.fs.rules import IGNORE_FILE
 from snapfs.model.path import join
 from snapfs.model.quote import quote
 from snapfs.progress import Problem, Progress
@@ -117,13 +117,7 @@ class ListedScanner(Scanner):
             super()._enter(frame)
             return
         fd = self._stack.fd
-        names = _Names(fd)
-        if frame.name is None:
-            frame.rules = self.matcher.top(fd, names)
-        elif self._ruled or frame.above_rules is not None or IGNORE_FILE in names:
-            frame.rules = self.matcher.enter(
-                frame.above_rules, frame.name, self._stack.path(), fd, names
-            )
+        self._find_rules(frame, fd, Names(fd))
         if frame.inode is None:
             frame.dirty = True
         else:
@@ -180,21 +174,6 @@ class ListedScanner(Scanner):
         if not self.astray:
             self.first_astray = join(self._stack.path(), name)
         self.astray += 1
-
-
-class _Names:
-    """The names of an open directory, of which few are asked for."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def __contains__(self, name: object) -> bool:
-        assert isinstance(name, bytes)
-        try:
-            os.lstat(name, dir_fd=self._fd)
-        except OSError:
-            return False
-        return True
 
 
 class _Once:

@@ -7,7 +7,7 @@ done in a directory that is known (`capture.scan`). What no snapshot has is stag
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from snapfs.capture.comparison import Comparison
@@ -149,16 +149,20 @@ class Walk:
             frame.state = UNREAD
             frame.dirty = True
             return
+        self._find_rules(frame, fd, names)
+        if frame.inode is None:
+            self._stage(frame, fd, names)
+        else:
+            self._compare(frame, fd, names)
+
+    def _find_rules(self, frame: Frame, fd: int, names: Container[bytes]) -> None:
+        """What holds for the entries of a directory with these names."""
         if frame.name is None:
             frame.rules = self.matcher.top(fd, names)
         elif self._ruled or frame.above_rules is not None or IGNORE_FILE in names:
             frame.rules = self.matcher.enter(
                 frame.above_rules, frame.name, self._stack.path(), fd, names
             )
-        if frame.inode is None:
-            self._stage(frame, fd, names)
-        else:
-            self._compare(frame, fd, names)
 
     def _stage(self, frame: Frame, fd: int, names: list[bytes]) -> None:
         """A directory that nothing is known of."""

@@ -428,10 +428,10 @@ class Catalog:
         """Give free pages back to the filesystem (auto_vacuum=INCREMENTAL)."""
         self._db.execute("PRAGMA incremental_vacuum").fetchall()
 
-    def checkpoint(self) -> None:
-        """Merge the WAL into the file and cut it, as far as readers allow; waits for nobody."""
+    def checkpoint(self) -> bool:
+        """Merge the WAL into the file and cut it, as far as readers allow; whether all of it. Waits for nobody."""
         self._wait_for(0)
         try:
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            return not self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         finally:
             self._wait_for(BUSY_TIMEOUT_S)

@@ -42,6 +42,7 @@ from snapfs.catalog.schema import (
     snapshot,
     xattr,
 )
+from snapfs.catalog.statements_reclaim import is_named
 from snapfs.catalog.statements_rows import p, put, put_new
 from snapfs.model.kinds import Kind
 
@@ -256,14 +257,7 @@ INODES: dict[str, Any] = {
     "CUT_CONTENTS_KEPT": _contents(
         select(cut_value.c.content_id).where(cut_value.c.content_id.is_not(None)).distinct()
     ),
-    "CUT_SHARED": select(func.count())
-    .select_from(cut_content)
-    .where(
-        or_(
-            exists(select(1).where(inode.c.content_id == cut_content.c.id)),
-            exists(select(1).where(inode_diff.c.content_id == cut_content.c.id)),
-        )
-    ),
+    "CUT_SHARED": select(func.count()).select_from(cut_content).where(is_named(cut_content.c.id)),
     "CUT_COUNTS": update(snapshot)
     .where(snapshot.c.id == p("snapshot"))
     .values(

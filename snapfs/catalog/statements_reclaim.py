@@ -215,7 +215,8 @@ _by_diff = inode_diff.alias("by_diff")
 _by_content = content_block.alias("by_content")
 
 
-def _referenced(id_: Any) -> Any:
+def is_named(id_: Any) -> Any:
+    """Whether a row of an inode, of any snapshot, names a content."""
     return or_(
         exists(select(1).where(_by_inode.c.content_id == id_)),
         exists(select(1).where(_by_diff.c.content_id == id_)),
@@ -238,14 +239,14 @@ COLLECT: dict[str, Any] = {
         and_(
             block.c.id > p("low"),
             block.c.id <= p("high"),
-            ~_referenced(block.c.id),
+            ~is_named(block.c.id),
             ~exists(select(1).where(_by_content.c.block_id == block.c.id)),
         )
     )
     .order_by(block.c.id),
     "ORPHAN_PUT": upsert(orphan).values(content_id=p("content_id")).on_conflict_do_nothing(),
     "COLLECT_DEAD": insert(dead).from_select(
-        ["id"], select(orphan.c.content_id).where(~_referenced(orphan.c.content_id))
+        ["id"], select(orphan.c.content_id).where(~is_named(orphan.c.content_id))
     ),
     "COLLECT_BLOCK_CLEAR": delete(dead_block),
     "COLLECT_PACK_CLEAR": delete(dead_pack),
@@ -264,7 +265,7 @@ COLLECT: dict[str, Any] = {
     "COLLECT_CONTENT": delete(content).where(content.c.id.in_(select(dead.c.id))),
     "COLLECT_KEEP": delete(dead_block).where(
         or_(
-            _referenced(dead_block.c.id),
+            is_named(dead_block.c.id),
             exists(select(1).where(_by_content.c.block_id == dead_block.c.id)),
         )
     ),

@@ -40,11 +40,6 @@ ALL: dict[str, Any] = {
     .group_by(pack.c.id)
     .having(func.sum(segment.c.raw) != func.coalesce(func.sum(_living.c.living), 0))
     .order_by(pack.c.id),
-    "PACK_SEGMENTS": select(
-        segment.c.id, segment.c.offset, segment.c.stored, segment.c.raw, segment.c.checksum
-    )
-    .where(segment.c.pack_id == p("pack"))
-    .order_by(segment.c.offset),
     "MOVE_SEGMENT_BLOCKS": update(block)
     .where(block.c.segment_id == p("segment"))
     .values(segment_id=p("new_segment")),

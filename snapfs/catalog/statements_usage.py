@@ -18,7 +18,7 @@ from snapfs.catalog.schema import (
     segment,
     snapshot,
 )
-from snapfs.catalog.statements_reclaim import share
+from snapfs.catalog.statements_reclaim import is_named, share
 from snapfs.catalog.statements_rows import p
 from snapfs.catalog.usage_schema import going, sole, sole_pack
 
@@ -84,13 +84,6 @@ def _put_sole(rows: Any) -> Any:
     )
 
 
-def _is_named(id_: Any) -> Any:
-    return or_(
-        exists(select(1).where(_naming_inode.c.content_id == id_)),
-        exists(select(1).where(_naming_diff.c.content_id == id_)),
-    )
-
-
 def _used_otherwise(block_id: Any, party: Any) -> Any:
     """Whether a content of several blocks that does not go with the party uses a block. One that no row names
     uses nothing, though it may stand there until it is collected.
@@ -103,7 +96,7 @@ def _used_otherwise(block_id: Any, party: Any) -> Any:
             and_(
                 _other_use.c.block_id == block_id,
                 _other.c.id.is_(None),
-                _is_named(_other_use.c.content_id),
+                is_named(_other_use.c.content_id),
             )
         )
     )
@@ -189,7 +182,7 @@ ALL: dict[str, Any] = {
     "SOLE_ORPHANS": upsert(sole)
     .from_select(
         ["id", "party"],
-        select(orphan.c.content_id, p("party")).where(~_is_named(orphan.c.content_id)),
+        select(orphan.c.content_id, p("party")).where(~is_named(orphan.c.content_id)),
     )
     .on_conflict_do_nothing(),
     # A content of one block is that block, which larger contents may use as well.
@@ -203,7 +196,7 @@ ALL: dict[str, Any] = {
             and_(
                 content_block.c.content_id.in_(select(sole.c.id)),
                 ~_used_otherwise(content_block.c.block_id, _mine.c.party),
-                ~_is_named(content_block.c.block_id),
+                ~is_named(content_block.c.block_id),
             )
         )
         .distinct(),

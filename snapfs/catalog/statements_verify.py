@@ -34,6 +34,7 @@ from snapfs.catalog.schema import (
     xattr,
 )
 from snapfs.catalog.statements_read import first_diff_at, names_at, no_diff_at
+from snapfs.catalog.statements_reclaim import is_named
 from snapfs.catalog.statements_rows import p
 from snapfs.model.kinds import Kind, State
 
@@ -50,8 +51,7 @@ _using = content_block.alias("using_block")
 def _used(id_: Any) -> Any:
     """Whether some snapshot needs the block."""
     return or_(
-        exists(select(1).where(inode.c.content_id == id_)),
-        exists(select(1).where(inode_diff.c.content_id == id_)),
+        is_named(id_),
         exists(select(1).where(_using.c.block_id == id_)),
     )
 

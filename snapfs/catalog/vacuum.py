@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 
-from snapfs.catalog.database import BUSY_TIMEOUT_S, Catalog, translated
+from snapfs.catalog.database import Catalog, translated
 
 _POLL_S = 0.1
 _SAMPLES = "SELECT name FROM sqlite_master WHERE name LIKE 'sqlite\\_stat_' ESCAPE '\\'"
@@ -34,12 +34,8 @@ def cut_log(catalog: Catalog, wait_s: float | None) -> bool:
     end = None if wait_s is None else time.monotonic() + wait_s
     with translated(catalog.name):
         # By short steps: SQLite hears nothing of signals while it waits.
-        catalog.execute("PRAGMA busy_timeout=0").fetchall()
-        try:
-            while catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
-                if end is not None and time.monotonic() >= end:
-                    return False
-                time.sleep(_POLL_S)
-            return True
-        finally:
-            catalog.execute(f"PRAGMA busy_timeout={int(BUSY_TIMEOUT_S * 1000)}").fetchall()
+        while not catalog.checkpoint():
+            if end is not None and time.monotonic() >= end:
+                return False
+            time.sleep(_POLL_S)
+    return True

@@ -53,6 +53,21 @@ def open_dir(name: bytes, dir_fd: int) -> int:
     return os.open(name, DIR_FLAGS, dir_fd=dir_fd)
 
 
+class Names:
+    """The names of an open directory, each looked up when it is asked for."""
+
+    def __init__(self, dir_fd: int) -> None:
+        self._fd = dir_fd
+
+    def __contains__(self, name: object) -> bool:
+        assert isinstance(name, bytes)
+        try:
+            os.lstat(name, dir_fd=self._fd)
+        except OSError:
+            return False
+        return True
+
+
 def sorted_names(dir_fd: int) -> list[bytes]:
     """All names of an open directory, bytewise. Raises OSError."""
     found = os.listdir(dir_fd)

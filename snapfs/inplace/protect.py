@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Container
 
-from snapfs.fs.handles import open_below, open_top
+from snapfs.fs.handles import Names, open_below, open_top
 from snapfs.fs.matching import DirRules, RuleMatcher
 from snapfs.fs.rules import Rules
 from snapfs.model.path import join
@@ -87,7 +87,7 @@ class Protection:
             return None, ()
         try:
             fd = open_below(top, below)
-            return fd, _Present(fd)
+            return fd, Names(fd)
         except OSError:
             return None, ()
         finally:
@@ -106,18 +106,3 @@ class Protection:
         except OSError:
             return 1 << 62  # cannot be examined: keep it
         return st.st_size if stat.S_ISREG(st.st_mode) else 0
-
-
-class _Present:
-    """The names in an open directory, each looked up when it is asked for."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-
-    def __contains__(self, name: object) -> bool:
-        assert isinstance(name, bytes)
-        try:
-            os.stat(name, dir_fd=self._fd, follow_symlinks=False)
-        except OSError:
-            return False
-        return True

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple
+
+from snapfs.model.moment import NS
 
 
 class ToRead(NamedTuple):
@@ -20,3 +23,11 @@ class ToRead(NamedTuple):
     ino: int
     nlink: int
     attr: int
+
+
+def to_read(directory: bytes, name: bytes, st: os.stat_result) -> ToRead:
+    """One that no scan gave a number."""
+    return ToRead(
+        0, directory, name, st.st_size, *divmod(st.st_mtime_ns, NS), *divmod(st.st_ctime_ns, NS),
+        st.st_dev, st.st_ino, st.st_nlink, 0,
+    )  # fmt: skip

@@ -138,7 +138,9 @@ class Rewriter:
         self.done.old_packs += 1
 
     def _segments(self, pack: int) -> list[_Segment]:
-        return [_Segment(*row) for row in self._catalog.execute(sql.PACK_SEGMENTS, {"pack": pack})]
+        return [
+            _Segment(*row) for row in self._catalog.execute(sql.SEGMENTS_OF_PACK, {"pack": pack})
+        ]
 
     def _living(self, segment: _Segment) -> list[_Block]:
         found = self._catalog.execute(sql.VERIFY_BLOCKS, {"segment": segment.id})
@@ -213,7 +215,7 @@ def record_blocks(catalog: Catalog, done: Rewritten) -> Iterator[RowBlock]:
 def _each(catalog: Catalog, done: Rewritten, rows_of: Any) -> Iterator[list[tuple[Any, ...]]]:
     batch: list[tuple[Any, ...]] = []
     for pack, *_ in done.packs:
-        for segment in catalog.execute(sql.PACK_SEGMENTS, {"pack": pack}).fetchall():
+        for segment in catalog.execute(sql.SEGMENTS_OF_PACK, {"pack": pack}).fetchall():
             batch += rows_of(catalog, pack, segment)
             if len(batch) >= _BATCH:
                 yield batch

@@ -24,14 +24,13 @@ from snapfs.fs.handles import NO_DIRECTORY, open_below, open_top
 from snapfs.model.extents import Extent, ExtentKind, each_extent, unpack_digest_extents
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
-from snapfs.model.toread import ToRead
+from snapfs.model.toread import to_read
 from snapfs.progress import Problem, Progress
 from snapfs.repair.names import Names
 from snapfs.repair.salvage import Store, any_wanted, is_wanted, see_found, wanted
 from snapfs.repository.opened import Repository
 from snapfs.tree.history import Places, chains
 
-SECOND = 1_000_000_000
 UNREAD = "may have what is lost, and cannot be read"
 _BLOCK = int(ExtentKind.BLOCK)
 
@@ -86,11 +85,7 @@ class Directories:
     def read(self, root_id: int, path: bytes, st: os.stat_result) -> BatchRead:
         """Read a file that `files` gave; that it cannot be read is told."""
         directory, _, name = path.rpartition(b"/")
-        file = ToRead(
-            0, directory, name, st.st_size, *divmod(st.st_mtime_ns, SECOND),
-            *divmod(st.st_ctime_ns, SECOND), st.st_dev, st.st_ino, st.st_nlink, 0,
-        )  # fmt: skip
-        answer = self._open[root_id][1].read([file])
+        answer = self._open[root_id][1].read([to_read(directory, name, st)])
         for _, one in answer.special:
             if one.outcome == Outcome.FAILED:
                 self._progress.problem(Problem(path, one.errno, UNREAD))
