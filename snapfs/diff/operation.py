@@ -113,7 +113,7 @@ def _against_live(
     if row is None or row.inode_id is None or stored.root.path is None:
         raise NotFoundError(f"root {stored.root.label} has no snapshot", subject=stored.root.label)
     with closing(Spill()) as spill:
-        with repository.locks.hold(GC, exclusive=False):
+        with repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s):
             kept = rows.snapshot_row(catalog, stored.snapshot.id)
             stage_live(
                 repository,

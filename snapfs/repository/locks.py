@@ -67,8 +67,9 @@ class Locks:
             os.close(folder)
 
     @contextmanager
-    def hold(self, name: str, *, exclusive: bool, wait_s: float | None = None) -> Iterator[None]:
-        """Hold a lock; ``wait_s`` None waits for ever.
+    def hold(self, name: str, *, exclusive: bool, wait_s: float | None) -> Iterator[None]:
+        """Hold a lock; ``wait_s`` None waits for ever, which nobody gets by forgetting to say it: on behalf of
+        a command it is its ``--lock-wait``.
 
         Raises LockedError if it is not free in time. Where lock files cannot be opened for want of
         permission or on a read-only medium, a shared lock is passed over: nobody removes anything

@@ -25,7 +25,8 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
     """
     catalog = repository.catalog
     name = quote(path or b".")
-    with repository.locks.hold(GC, exclusive=False), catalog.read():
+    wait_s = repository.lock_wait_s
+    with repository.locks.hold(GC, exclusive=False, wait_s=wait_s), catalog.read():
         row = rows.root(catalog, side.root.id)
         entry = None
         if row is not None and row.inode_id is not None:

@@ -179,7 +179,9 @@ def _write(
     _check_target(repository, target, options)
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(repository.locks.hold(GC, exclusive=False))
+        stack.enter_context(
+            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
+        )
         stack.enter_context(catalog.read())
         inode, at, kept = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)

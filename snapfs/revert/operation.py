@@ -198,7 +198,9 @@ def _looked(
     """A plan for the directory as it is now, of which nothing is stored."""
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(repository.locks.hold(GC, exclusive=False))
+        stack.enter_context(
+            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
+        )
         seen = Ends(catalog, root, a, b)
         spare = spare_held(repository, root, seen.rules, seen.a, seen.b)
         stage_live(repository, seen.row, seen.rules, spare=spare, progress=progress)
@@ -224,7 +226,9 @@ def _saved(
     """A plan for the directory as the safety snapshot has it."""
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(repository.locks.hold(GC, exclusive=False))
+        stack.enter_context(
+            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
+        )
         spill = Spill()
         stack.callback(spill.close)
         stack.enter_context(catalog.read())

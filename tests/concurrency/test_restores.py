@@ -82,3 +82,32 @@ def test_rules_on_the_way_down_are_made_once(tree: Path, monkeypatch: pytest.Mon
     assert len(entered) == 59
     assert not kept((b"d", b"other"), b"d", True)
     assert len(entered) == 60
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cat", "one:a"),
+        ("restore", "one", "--to", "../beside"),
+        ("restore", "one", "--in-place", "--yes", "--no-safety"),
+        ("diff", "one", "."),
+        ("revert", "one..two", "--dry-run"),
+        ("revert", "one..two", "--yes"),
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_readers_wait_for_a_purge_no_longer_than_they_are_told(
+    workspace: Path, tree: Path, words: tuple[str, ...]
+) -> None:
+    run = InProcess(workspace / "repository")
+    (tree / "a").write_text("one")
+    run("create", tree, "--name", "one")
+    (tree / "a").write_text("two")
+    run("create", tree, "--name", "two")
+    with (run.repository / "locks" / "gc").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run(*words, "--lock-wait", "0s", cwd=tree, ok=(11,))
+    assert "another snapfs is at work on" in done.errors
+    assert "--lock-wait" in done.errors
+    assert (tree / "a").read_text() == "two"
+    assert run("list", "--json", cwd=tree).text.count('"name"') == 2

@@ -50,7 +50,7 @@ def test_somebody_reads_blocks(taken: InProcess, tree: Path) -> None:
     before = traces(taken.repository, MARKER)
     fd = os.open(taken.repository, os.O_RDONLY)
     try:
-        with Locks(fd, None, write=True).hold(GC, exclusive=False):
+        with Locks(fd, None, write=True).hold(GC, exclusive=False, wait_s=0):
             taken("purge", "secret", "--yes", cwd=tree, ok=(11,))
     finally:
         os.close(fd)

@@ -187,7 +187,7 @@ def test_bytes_that_were_pending(store: Store) -> None:
     shutil.rmtree(store.tree())
     some_files(store.tree(), 1)
     store.take("s1")
-    with store.open(write=False) as reader, reader.locks.hold(GC, exclusive=False):
+    with store.open(write=False) as reader, reader.locks.hold(GC, exclusive=False, wait_s=0):
         store.delete("s0")
     before = store.tables()
     assert before["ORPHAN"]
@@ -612,7 +612,7 @@ def test_nobody_else_is_at_work(store: Store) -> None:
         Rebuilt(store)
     with (
         store.open(write=False) as reader,
-        reader.locks.hold(GC, exclusive=False),
+        reader.locks.hold(GC, exclusive=False, wait_s=0),
         pytest.raises(LockedError),
     ):
         Rebuilt(store)
