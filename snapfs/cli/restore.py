@@ -20,6 +20,7 @@ from snapfs.cli.render.restored import (
     plan_lines,
     print_plan,
     print_restored,
+    say_kept,
     say_way_back,
 )
 from snapfs.errors import Exit, UsageError
@@ -141,10 +142,16 @@ def _restore(
     safety: list[Snapshot] = []
     try:
         with invocation.progress() as progress:
+
+            def kept(snapshot: Snapshot) -> None:
+                safety.append(snapshot)
+                progress.finish()  # or it would stand behind the line
+                say_kept(invocation, repository, stored.root, options.paths, snapshot)
+
             noticing = NoticingOwners(progress)
             result = restore(
                 repository, stored.root, stored.snapshot, options,
-                progress=noticing, on_safety=safety.append,
+                progress=noticing, on_safety=kept,
             )  # fmt: skip
     except BaseException as error:
         if safety:
@@ -233,7 +240,8 @@ With `--in-place` the root itself is brought back, or PATH in it. A PATH that th
 deleted with `--delete`, and an error without. It asks first and says how many entries it would create,
 overwrite, delete (with `--delete`) and leave alone; if it would do nothing, it says that. What was excluded
 when the snapshot was taken, and what lies on other mounts, is never deleted. A safety snapshot (tag
-`safety`) of the state before comes first, and the last line printed is the command that undoes it all. The
+`safety`) of the state before comes first, and the last line printed is the command that undoes it all; it is
+told on standard error as well, before anything is changed, for a run that is killed tells nothing more. The
 safety snapshot is the newest then: `latest` is the state before the restore, `latest~1` the snapshot before
 that. What it could not hold is not touched: if something that would be replaced or deleted cannot be read,
 nothing is restored, and what comes or changes while that or the restore runs, up to the moment in which it

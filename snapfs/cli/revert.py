@@ -13,7 +13,7 @@ from snapfs.cli.frame.paths import path_of
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.subjects import of_this_host
 from snapfs.cli.frame.where import open_to_read, open_to_write
-from snapfs.cli.render.restored import say_way_back
+from snapfs.cli.render.restored import say_kept, say_way_back
 from snapfs.cli.render.reverted import (
     SHOWN,
     print_line,
@@ -147,10 +147,15 @@ def _revert(
                 progress.finish()
                 print_line(invocation, line)
 
+            def keep(safety: Snapshot, paths: tuple[bytes, ...]) -> None:
+                kept.append((safety, paths))
+                progress.finish()
+                say_kept(invocation, repository, a.root, paths, safety)
+
             return revert(
                 repository, a.root, a.snapshot, b.snapshot, options,
                 looked=looked, progress=progress, tell=tell,
-                on_safety=lambda safety, paths: kept.append((safety, paths)),
+                on_safety=keep,
             )  # fmt: skip
     except BaseException:
         for safety, paths in kept:
@@ -189,7 +194,12 @@ With PATH (`:PATH` is one from the root) only what lies there is undone, with th
 
 It asks first. A safety snapshot (tag `safety`) of the state before comes first, and the last line printed is
 the command that undoes it all. What comes or changes while it runs is left alone and named, and the exit code
-is 3 then. After a run that was killed that command is the way back; `snapfs list` shows the safety snapshot.
+is 3 then.
+
+The way back is told on standard error as well, before anything is changed, for a run that is killed tells
+nothing more. After that either go back with it, or run the same revert again: it goes on, for no file has its
+name before it is finished, and directories are made with their owner and mode. Only one that its owner may not
+write into, made by an ordinary user, is a conflict then.
 
 To undo everything since A, up to the directory as it is now, is `snapfs restore A --in-place --delete`.""",
     examples=(

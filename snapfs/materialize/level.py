@@ -10,10 +10,12 @@ from collections.abc import Iterator
 from snapfs.fs import temporary
 from snapfs.fs.inodeflags import LOCKING, get_flags, set_flags
 from snapfs.fs.xattrs import ACCESS_ACL, DEFAULT_ACL, drop_xattr, has_xattr
+from snapfs.materialize.attributes import Attributes, Refusals, give
 from snapfs.materialize.directories import Before, Directories, Finish
 from snapfs.materialize.filewriter import CLEAN, DIRECT, STRIP_ACL, STRIP_FLAGS
 from snapfs.materialize.namelist import LiveNames
 from snapfs.materialize.removal import make_writable
+from snapfs.model.kinds import Kind
 
 
 class Level:
@@ -58,6 +60,18 @@ def new_level(number: int, fd: int, parent_how: int, device: int) -> Level:
     level = Level(number, real=True)
     level.device = device
     return level
+
+
+def settle_early(level: Level, fd: int, wanted: Attributes) -> None:
+    """Give a directory that was just made all but its flags before anything is in it; the end does it again,
+    with its time, and tells what is refused.
+
+    From here on it is like one that was there: it passes on what it has, and others may reach into it.
+    """
+    give(fd, Kind.DIR, wanted, Refusals())
+    if os.geteuid() != 0:
+        make_writable(fd)
+    level.how = STRIP_ACL if has_xattr(fd, DEFAULT_ACL) else 0
 
 
 def touch(level: Level, fd: int, directories: Directories) -> None:

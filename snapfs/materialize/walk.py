@@ -17,7 +17,7 @@ from snapfs.materialize.children import Children
 from snapfs.materialize.directories import Directories, Finish
 from snapfs.materialize.dirtable import TOP
 from snapfs.materialize.filewriter import STRIP_ACL, STRIP_FLAGS
-from snapfs.materialize.level import Level, new_level, touch
+from snapfs.materialize.level import Level, new_level, settle_early, touch
 from snapfs.materialize.removal import open_up
 from snapfs.materialize.run import Run
 from snapfs.materialize.top import Top
@@ -163,6 +163,8 @@ class Walk:
         fd = self._stack.push(entry.name)
         try:
             level = new_level(number, fd, parent.how, parent.device)
+            if run.options.recognisable:
+                settle_early(level, fd, attributes)
         except BaseException:
             self._stack.pop()
             raise

@@ -122,6 +122,9 @@ class MaterializeOptions:
     saved: Callable[[bytes, os.stat_result], bool] | None = None
     """Asked before a live entry goes, is replaced or gets other attributes (path from the target, its stat):
     False leaves it alone, with all in it, and tells so."""
+    recognisable: bool = False
+    """What a killed run leaves is as wanted but for times of directories and what has a temporary name: no file
+    gets its name before it is finished, and a directory has its owner and mode before anything is put into it."""
     deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None
     """Told of each entry that goes (or would) because it is not wanted, a directory for all in it."""
 

@@ -118,8 +118,8 @@ def revert(
             faults.point("revert.safety-taken")
             with _saved(repository, root, a, b, options, safety) as (ends, plan):
                 conflicts, left_out, touched = plan.conflicts, plan.left_out, plan.touched()
-                on_safety(safety, touched)
                 if plan.may_go_on:
+                    on_safety(safety, touched)
                     done = _write(repository, ends, plan, target, safety, progress=progress)
                 for left in plan.left():
                     tell(left)
@@ -278,6 +278,8 @@ def _write(
             delete=True,
             spare_unread=True,
             dry_run=dry_run,
+            # Or the next run would take what a killed one left for edits.
+            recognisable=True,
             same=KnownFiles(repository, ends.a.id, in_place=True, sparse=False).same,
             protected=protected,
             untouched=untouched,

@@ -61,7 +61,7 @@ class Steps:
         self._linked_to: SpilledMap[bool] = spill.map()
         self._wanted: SpilledMap[WantedDir] = spill.map(_plain, _wanted)
         for item in settled.items():
-            if is_dir(item.base) and is_dir(item.other) and is_dir(item.live):
+            if _is_throughout(item) or _came_back(item):
                 self._visit(item.path)  # the change may have moved its time, whatever else
             if settled.applies(item) and not settled.goes_with_directory(item):
                 self._add(item)
@@ -161,12 +161,13 @@ class Steps:
 
     def _gets_its_time(self, visit: _Visit, item: Item | None, live: Entry, other: Entry) -> bool:
         """Whether a directory gets the time that it had: if it then holds the same names again, and its time
-        is that of the change, or moves now anyway.
+        is that of the change, moves now anyway, or was left by a run that was killed before it could set it.
         """
         if self._tops and not any(within(visit.path, top) for top in self._tops):
             return False
-        base = None if item is None else item.base
-        as_changed = base is not None and _time(live) == _time(base)
+        as_changed = item is not None and (
+            _came_back(item) if item.base is None else _time(live) == _time(item.base)
+        )
         return (visit.touched or as_changed) and self._will_hold_the_same(visit.path, live, other)
 
     def _will_hold_the_same(self, path: bytes, live: Entry, other: Entry) -> bool:
@@ -235,6 +236,19 @@ def _either(one: Iterator[bytes], two: Iterator[bytes]) -> Iterator[tuple[bytes,
             b = next(two, None)
         else:
             a, b = next(one, None), next(two, None)
+
+
+def _is_throughout(item: Item) -> bool:
+    """Whether there is a directory in all three states."""
+    return is_dir(item.base) and is_dir(item.other) and is_dir(item.live)
+
+
+def _came_back(item: Item) -> bool:
+    """Whether a directory that the change took away is there again as it was."""
+    other, live = item.other, item.live
+    if item.base is not None or other is None or live is None:
+        return False
+    return is_dir(other) and is_dir(live) and not changed(live, other)
 
 
 def _key(path: bytes) -> bytes:

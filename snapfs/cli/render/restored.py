@@ -108,6 +108,19 @@ def print_restored(
         invocation.out.line(undo)
 
 
+def say_kept(
+    invocation: Invocation,
+    repository: Repository,
+    root: Root,
+    paths: tuple[bytes, ...],
+    safety: Snapshot,
+) -> None:
+    """On stderr, before anything is changed: what kills the run leaves nobody to tell it."""
+    invocation.say(f"the state before is kept as {reference(root, safety)}")
+    undo = undo_command(invocation, repository, root, safety, paths)
+    invocation.say(f"should this be cut off, to go back to it: {undo}")
+
+
 def say_way_back(
     invocation: Invocation,
     repository: Repository,
