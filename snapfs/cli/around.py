@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from snapfs.cli.frame.child import require_program, run_child
 from snapfs.cli.frame.command import Command, Example
@@ -24,7 +25,7 @@ from snapfs.diff import DiffOptions, diff
 from snapfs.errors import Exit, NotFoundError, SnapfsError, UsageError
 from snapfs.model.names import parse_text
 from snapfs.model.signalname import signal_name
-from snapfs.model.snapshot import NewRoot, Root, StoredSide
+from snapfs.model.snapshot import NewRoot, Root, Snapshot, StoredSide
 from snapfs.repository.opened import Repository, repository_at
 
 _LONGEST_TEXT = 200
@@ -61,20 +62,38 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
     how = "" if code == 0 else f"exit {code}" if code > 0 else signal_name(-code)
     code = code if code >= 0 else 128 - code
     try:
-        sides, differing = _after(
-            arguments, invocation, before, f"{called} ({how})" if how else called
-        )
+        found = _after(arguments, invocation, before, f"{called} ({how})" if how else called)
     except SnapfsError:
         invocation.warn(f"the command ended ({how or 'exit 0'}); the snapshot before it is {first}")
         raise
     surrounded = Surrounded(first, None, command, code, None)
-    if sides is not None:
-        first, second = (reference(side.root, side.snapshot) for side in sides)
-        undo = invocation.again(f"snapfs revert {first}..{sides[1].snapshot.name}")
-        differs = differing != Tally().summary()
-        surrounded = Surrounded(first, second, command, code, undo if differs else None)
-    print_around(invocation, surrounded, differing)
+    if found.sides is not None:
+        first, second = (reference(side.root, side.snapshot) for side in found.sides)
+        undo = invocation.again(f"snapfs revert {first}..{found.sides[1].snapshot.name}")
+        surrounded = Surrounded(first, second, command, code, undo if found.revertible else None)
+    print_around(invocation, surrounded, found.differing)
+    if found.purged:
+        invocation.say(
+            f"a purge meanwhile took something out of {first}: what it lacks now would seem to be new, "
+            "so no command takes that back"
+        )
     return code
+
+
+class _Found(NamedTuple):
+    """What the command has left."""
+
+    sides: tuple[StoredSide, StoredSide] | None
+    """the snapshots between which it did what it did, None if it did nothing"""
+    differing: DiffSummary
+    purged: bool
+    """the first snapshot is not any more as it was taken"""
+
+    @property
+    def revertible(self) -> bool:
+        """Whether a revert has something to do, and would undo what the command did and nothing else."""
+        one = self.differing
+        return not self.purged and bool(one.modified or one.added or one.removed or one.renamed)
 
 
 def _before(arguments: Arguments, invocation: Invocation, called: str) -> CreateResult:
@@ -99,8 +118,7 @@ def _before(arguments: Arguments, invocation: Invocation, called: str) -> Create
 
 def _after(
     arguments: Arguments, invocation: Invocation, before: CreateResult, called: str
-) -> tuple[tuple[StoredSide, StoredSide] | None, DiffSummary]:
-    """The snapshots between which the command did what it did, None if it did nothing, and what differs."""
+) -> _Found:
     tally = Tally()
     assert before.snapshot is not None
     # The repository was closed while the command ran, which may have used it.
@@ -117,12 +135,17 @@ def _after(
                 f"{before.snapshot.name} was deleted meanwhile", subject=before.snapshot.name
             )
         if after.id == first.id:
-            return None, tally.summary()
+            return _Found(None, tally.summary(), False)
         sides = StoredSide(root, first), StoredSide(root, after)
         with invocation.progress() as progress:
             for change in diff(repository, *sides, DiffOptions(), progress=progress):
                 tally.add(change)
-    return sides, tally.summary()
+    return _Found(sides, tally.summary(), _size(first) != _size(before.snapshot))
+
+
+def _size(snapshot: Snapshot) -> tuple[int, ...]:
+    """A purge takes entries out of a snapshot, and nothing else changes how many it has."""
+    return snapshot.files, snapshot.dirs, snapshot.others, snapshot.total_bytes
 
 
 def _create(
@@ -153,7 +176,7 @@ COMMAND = Command(
     synopsis=("around [-m TEXT] [--root ROOT] [OPTION...] -- COMMAND [WORD...]",),
     description="""\
 Takes a snapshot of the root I stand in (or of `--root`), runs COMMAND, takes another one and says how
-much differs, and how to take that back. If nothing has changed there is no second snapshot. Their messages
+much differs, and how to take that back, unless COMMAND purged something of the first. If nothing has changed there is no second snapshot. Their messages
 are `before: COMMAND` and `after: COMMAND`, with how it ended if it failed; `-m TEXT` stands for COMMAND there.
 
 COMMAND runs as if snapfs was not there: it has the terminal, the three streams, the environment and

@@ -66,6 +66,21 @@ def test_the_command_may_use_snapfs_itself(run: InProcess, known: Path) -> None:
     assert "was deleted meanwhile" in done.errors
 
 
+@pytest.mark.parametrize("script", ["true", "rm key; echo 22 > a"])
+def test_no_way_back_over_a_purge(run: InProcess, known: Path, script: str) -> None:
+    """It would delete what is only missing in the snapshot before, and cannot bring back what is purged."""
+    (known / "key").write_text("secret")
+    purge = shlex.join([*PROGRAM, "-r", str(run.repository), "purge", "key", "-qy"])
+    done = run("around", "--", "sh", "-c", f"{script}; {purge}", cwd=known)
+    assert ": 1 modified" in done.errors or ": 1 added" in done.errors
+    assert "snapfs revert" not in done.errors.replace(f" -r {run.repository}", "")
+    assert "a purge meanwhile took something out of" in done.errors
+    (known / "key").write_text("again")
+    line = run("around", "--json", "--", "sh", "-c", f"{script}; {purge}", cwd=known).errors
+    told = [json.loads(line) for line in line.splitlines()]
+    assert [one["undo"] for one in told if one["schema"] == "around/1"] == [None]
+
+
 def test_codes_of_what_cannot_be_run(run: InProcess, known: Path, workspace: Path) -> None:
     (known / "plain").write_text("echo ran\n")
     for code, words, says in (

@@ -22,7 +22,7 @@ class Surrounded:
     exit: int | None
     """its exit code, 128 and the signal's number for a signal; null if it was not run"""
     undo: str | None
-    """a command line that takes back what it changed; null if nothing has"""
+    """a command line that takes back what it changed; null if nothing has, or if a purge meanwhile made it impossible"""
 
 
 def print_around(invocation: Invocation, told: Surrounded, summary: DiffSummary) -> None:
