@@ -11,7 +11,7 @@ from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import choose, open_to_read
 from snapfs.cli.render.roots import none_of
 from snapfs.cli.render.table import plain_lines
-from snapfs.cli.render.text import entry_counts, local_time, reference, remarks
+from snapfs.cli.render.text import create_line, entry_counts, local_time, reference, remarks
 from snapfs.errors import Exit, NoRepositoryError
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
@@ -72,7 +72,7 @@ def _path(invocation: Invocation) -> bytes | None:
 
 
 def _none_yet(invocation: Invocation, repository: bytes, root: Root) -> int:
-    command = (f"snapfs create {root.label}", "take the first one")
+    command = (create_line(root), "take the first one")
     if invocation.json:
         invocation.emit("start/1", Standing(repository, None, (invocation.again(command[0]),)))
         return Exit.DONE

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 
 from snapfs.capture.append import AppendOptions
 from snapfs.capture.stream import Owned, Source, take_stream
 from snapfs.create.options import CreateOptions, CreateResult
 from snapfs.create.outcome import end_note, result_of, thrown_away
+from snapfs.errors import SnapfsError
 from snapfs.fs.handles import is_name
 from snapfs.fs.temporary import is_temporary
 from snapfs.model.snapshot import NewRoot, Root
@@ -17,8 +19,8 @@ from snapfs.model.units import format_size
 from snapfs.progress import Progress
 from snapfs.reclaim.pending import free_pending
 from snapfs.repository.opened import Repository
-from snapfs.repository.roots import add_root, plan_root
-from snapfs.repository.runs import recorded
+from snapfs.repository.roots import add_root, plan_root, take_back_root
+from snapfs.repository.runs import RunNote, recorded
 
 LONGEST_NAME = 255
 """Bytes of a name that every filesystem takes."""
@@ -41,7 +43,7 @@ def create_stream(
     """Take a snapshot whose one file ``name`` holds what ``source`` gives; it is this user's.
 
     Of the options those count that do not speak of a directory. In a dry run ``source`` is read as well. Raises
-    what the source raises, and then there is no snapshot; UsageError (the name is taken), LockedError,
+    what the source raises, and then there is no snapshot and no new root; UsageError (the name is taken), LockedError,
     StorageFullError, CatalogBehindError.
     """
     started_ns = repository.clock.now_ns()
@@ -56,23 +58,42 @@ def create_stream(
         note.root_ids = (registered.id,)
         if not options.dry_run:
             note.begin()
-        done = take_stream(
-            repository,
-            registered,
-            Owned(name, os.geteuid(), os.getegid()),
-            source,
-            AppendOptions(
-                name=options.name,
-                message=options.message,
-                tags=options.tags,
-                time_ns=options.time_ns,
-                skip_if_unchanged=options.skip_if_unchanged,
-                dry_run=options.dry_run,
-            ),
-            progress=progress,
-        )
+        with _unless_it_fails(repository, root, registered, note):
+            done = take_stream(
+                repository,
+                registered,
+                Owned(name, os.geteuid(), os.getegid()),
+                source,
+                AppendOptions(
+                    name=options.name,
+                    message=options.message,
+                    tags=options.tags,
+                    time_ns=options.time_ns,
+                    skip_if_unchanged=options.skip_if_unchanged,
+                    dry_run=options.dry_run,
+                ),
+                progress=progress,
+            )
         if not options.dry_run and (freed := free_pending(repository)):
             progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
         result = result_of(registered, done)
         end_note(note, result)
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
+
+
+@contextmanager
+def _unless_it_fails(
+    repository: Repository, wanted: Root | NewRoot, registered: Root, note: RunNote
+) -> Iterator[None]:
+    """Take a new root back if its first stream fails.
+
+    Nobody could tell what it is: that of a directory at least says where its next snapshot comes from.
+    """
+    try:
+        yield
+    except BaseException:
+        if isinstance(wanted, NewRoot):
+            with suppress(SnapfsError):
+                take_back_root(repository, registered)
+                note.root_ids = ()
+        raise

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 from snapfs.catalog import rows
 from snapfs.catalog.database import Catalog
+from snapfs.catalog.fold import leave_pending
 from snapfs.errors import UsageError
 from snapfs.model.names import label_from_path, unique_name
 from snapfs.model.snapshot import NewRoot, Root
 from snapfs.repository.changes import change
+from snapfs.repository.locks import root_lock
 from snapfs.repository.opened import Repository
-from snapfs.repository.replay import root_to_json
+from snapfs.repository.replay import drop_root, root_to_json
 
 
 def add_root(repository: Repository, wanted: NewRoot) -> Root:
@@ -36,6 +38,22 @@ def add_root(repository: Repository, wanted: NewRoot) -> Root:
         rows.put_root(catalog, root)
         made.record("add-root", {"root": root_to_json(root), "options": "{}"})
     return root
+
+
+def take_back_root(repository: Repository, root: Root) -> None:
+    """Forget a root that was just registered, unless it has got a snapshot. Raises LockedError if it is in use."""
+    with (
+        repository.locks.hold(root_lock(root.id), exclusive=True, wait_s=0),
+        change(repository) as made,
+    ):
+        catalog = repository.catalog
+        if rows.root(catalog, root.id) is None or rows.snapshot_rows(catalog, root.id):
+            return
+        drop_root(catalog, root.id)
+        leave_pending(catalog)  # as the record says, which is that of `snapfs roots remove`
+        made.record(
+            "delete", {"snapshots": [[root.id, []]], "drop_root": root.id, "collect": False}
+        )
 
 
 def plan_root(repository: Repository, wanted: NewRoot) -> Root | NewRoot:

@@ -136,6 +136,39 @@ def test_a_command_gives_the_bytes(run: InProcess, capfd: pytest.CaptureFixture[
     assert "exit code 3" in run("runs", "--failed").text
 
 
+def test_a_first_stream_that_fails_leaves_no_root(run: InProcess) -> None:
+    words = ("create", "--label", "db", "--from-command")
+    run(*words, "printf half; exit 3", ok=(1,))
+    assert run("roots", "list", "--json").out == b""
+    assert "exit code 3" in run("runs", "--failed").text
+    run(*words, "printf one", "--name", "one")
+    run(*words, "printf half; exit 3", ok=(1,))
+    assert names(run("list", "db", "--json")) == ["one"]
+    run("rebuild-catalog")
+    assert names(run("list", "db", "--json")) == ["one"]
+    run("verify", "--data")
+
+
+def test_what_to_type_for_a_root_without_snapshots(run: InProcess, tree: Path) -> None:
+    """Each hint is a command line that works."""
+    run("create", "--label", "db", "--from-command", "printf one")
+    run("delete", "db@latest", "--yes")
+    hint = "create --from-command COMMAND --label db` takes"
+    for done in (
+        run("list", "db"),
+        run("usage", "--root", "db"),
+        run("show", "db@latest", ok=(1,)),
+    ):
+        assert hint in done.errors
+    assert hint.removesuffix("` takes") in run("--root", "db").text
+    assert "create LABEL" not in run("create", cwd=tree, ok=(2,)).errors
+    run("create", tree)
+    run("delete", "tree@latest", "--yes")
+    done = run("list", "--all").errors.replace(f" -r {run.repository}", "")
+    assert "`snapfs create tree`, `snapfs create --from-command COMMAND --label db` take" in done
+    assert "of a root: tree" in run("create", cwd=tree.parent, ok=(2,)).errors
+
+
 def test_what_makes_no_sense_is_refused(run: InProcess, tree: Path) -> None:
     (tree / "f").write_text("x")
     run("create", tree)

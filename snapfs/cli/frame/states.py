@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.roots import Roots
+from snapfs.cli.render.text import create_line
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.model.names import LATEST
 from snapfs.model.quote import quote, quote_text
@@ -139,7 +140,7 @@ class States(Roots):
             return NotFoundError(
                 f"{root.label} has no snapshots in {quote(self.repository.path)}",
                 subject=root.label,
-                hint=f"`snapfs create {root.label}` takes one",
+                hint=f"`{create_line(root)}` takes one",
             )
         if not isinstance(point, Named):
             return NotFoundError(

@@ -9,6 +9,7 @@ from snapfs.cli.frame.failure import stands_nowhere, working_directory_gone
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.paths import ordinary_path
 from snapfs.cli.frame.states import States
+from snapfs.cli.render.text import create_line
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.machine import host_id
 from snapfs.model.quote import quote, quote_text
@@ -31,8 +32,9 @@ def subject_of_create(
             new = new_root(invocation, word, host=host, nested=nested, may_be_gone=_known(states))
         except NotFoundError as error:
             label = word.partition("@")[0]
-            if any(root.label == label for root in states.roots):
-                error.hint = f"`snapfs create {label}` takes a snapshot of root {label}"
+            for root in states.roots:
+                if root.label == label:
+                    error.hint = f"`{create_line(root)}` takes a snapshot of root {label}"
             raise
         return _registered(states, new) or new
     if labelled.path is None:
@@ -67,12 +69,13 @@ def _standing_in(states: States, host: str | None, *, nested: bool) -> Root | Ne
         return NewRoot(ours.path, host, nested)
     if states.here is None or stands_nowhere():
         raise working_directory_gone()
+    labels = ", ".join(root.label for root in states.roots if root.path is not None)
     raise UsageError(
         f"this directory is in no root of {quote(states.repository.path)}",
         subject=quote(states.here),
         hint=states.not_here()
-        or "`snapfs create .` takes a snapshot of it, `snapfs create LABEL` of a root: "
-        + ", ".join(root.label for root in states.roots),
+        or "`snapfs create .` takes a snapshot of it"
+        + (f", `snapfs create LABEL` of a root: {labels}" if labels else ""),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
-from snapfs.cli.render.text import Mode, print_roots, reference
+from snapfs.cli.render.text import Mode, create_line, print_roots, reference
 from snapfs.fs.machine import host_id
 from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, RootSummary
@@ -49,8 +49,12 @@ def none_of(roots: Sequence[Root], repository: bytes) -> str:
 
 def say_none(invocation: Invocation, roots: Sequence[Root], repository: bytes) -> None:
     """That, and how to take the first one."""
-    create = " ".join(["snapfs create", *(root.label for root in roots)])
-    invocation.say(f"{none_of(roots, repository)}; `{create}` takes the first one")
+    lines = [f"`{create_line(root)}`" for root in roots if root.path is None]
+    directories = [root.label for root in roots if root.path is not None]
+    if directories:
+        lines.insert(0, f"`{' '.join(['snapfs create', *directories])}`")
+    takes = "takes the first one" if len(lines) == 1 else "take the first ones"
+    invocation.say(f"{none_of(roots, repository)}; {', '.join(lines)} {takes}")
 
 
 def root_state(summary: RootSummary) -> RootState:

@@ -9,7 +9,7 @@ from snapfs.cli.frame.streams import Output
 from snapfs.cli.render.table import Bars, Column, plain_lines, print_table
 from snapfs.clock import Clock
 from snapfs.model.moment import format_local
-from snapfs.model.quote import printable, quote
+from snapfs.model.quote import printable, quote, quote_text
 from snapfs.model.snapshot import Root, RootSummary, Snapshot
 from snapfs.model.units import format_count, format_size
 
@@ -64,6 +64,14 @@ def reference(root: Root, snapshot: Snapshot) -> str:
     """``photos@s20260601-120000.000``."""
     # Names that could move a cursor come only from a catalog that somebody edited.
     return printable(f"{root.label}@{snapshot.name}")
+
+
+def create_line(root: Root) -> str:
+    """What to type for the next snapshot of a root: a stream's has to be told where it comes from."""
+    label = quote_text(root.label)
+    if root.path is None:
+        return f"snapfs create --from-command COMMAND --label {label}"
+    return f"snapfs create {label}"
 
 
 def local_time(moment_ns: int, clock: Clock) -> str:
