@@ -164,6 +164,7 @@ def _revert(
 
 
 def _code(problems: int, conflicts: int) -> int:
+    """With conflicts all else was undone, or would be; with a problem it was not, conflicts or none."""
     return Exit.PARTIAL if problems else Exit.CONFLICTS if conflicts else Exit.DONE
 
 
@@ -187,14 +188,14 @@ at both. So are links between names. A directory goes only if nothing stays in i
 snapshots, it stays with that, and is a conflict; all the rest of it goes. So later files in a directory that
 was renamed stay under its new name. A directory that cannot be made is one conflict for all that belongs into
 it. The times of a directory alone are no conflict; it gets the time that it had if it holds the same names
-again. What one of the two snapshots could not read is a conflict. What the rules of one of them left out,
+again, and of those that need nothing else only the number is told. What one of the two snapshots could not read is a conflict. What the rules of one of them left out,
 and the other has, is not touched, and deletion never crosses a mount.
 
 With PATH (`:PATH` is one from the root) only what lies there is undone, with the other ends of what moved from or to there.
 
 It asks first. A safety snapshot (tag `safety`) of the state before comes first, and the last line printed is
 the command that undoes it all. What comes or changes while it runs is left alone and named, and the exit code
-is 3 then.
+is 3 then, also if there are conflicts: 5 means that all else was undone.
 
 The way back is told on standard error as well, before anything is changed, for a run that is killed tells
 nothing more. After that either go back with it, or run the same revert again: it goes on, for no file has its

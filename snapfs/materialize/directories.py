@@ -30,6 +30,8 @@ class Finish(IntEnum):
     """It is new: set everything."""
     MEND = 2
     """It was there: set what differs."""
+    RETIME = 5
+    """The same where its time is all that differs."""
     PUT_BACK = 3
     """It was there and is none of ours: as it was before names in it were changed."""
     UNREACHABLE = 4
@@ -77,7 +79,11 @@ class Directories:
 
     def change(self, number: int, finish: Finish) -> None:
         """Something else is to be done to it."""
-        self._finish[number] = finish
+        if (self._finish[number], finish) != (
+            Finish.RETIME,
+            Finish.MEND,
+        ):  # which is what that does
+            self._finish[number] = finish
 
     def put_back(self, number: int, before: Before) -> None:
         """It is to be as it was, in the end or when the run fails."""
@@ -110,7 +116,7 @@ class Directories:
 
     def _tell_coarse_times(self, top_fd: int) -> None:
         """Every time was set without an error, and may have been cut all the same."""
-        if self._finish[TOP] not in (Finish.GIVE, Finish.MEND):
+        if self._finish[TOP] not in (Finish.GIVE, Finish.MEND, Finish.RETIME):
             return
         cut_ns = self._mtime_s[TOP] * _NS + self._mtime_nsec[TOP] - os.fstat(top_fd).st_mtime_ns
         if 0 < cut_ns < 2 * _NS:
@@ -152,11 +158,12 @@ class Directories:
             give(fd, Kind.DIR, wanted, refused)
             if wanted.flags:
                 give_flags(fd, wanted.flags, refused)
-        elif finish == Finish.MEND:
+        elif finish in (Finish.MEND, Finish.RETIME):
             live = os.fstat(fd)
             if self._is_other(number, live):
                 self._run.problem(number, b"", 0, CHANGED)
                 self._run.counts.overwritten -= 1
+                self._run.counts.retimed -= finish == Finish.RETIME
                 return
             mend(fd, Kind.DIR, live, wanted, refused, dry_run=False)
         elif finish == Finish.PUT_BACK:

@@ -26,6 +26,7 @@ class Counts:
 
     created: int = 0
     overwritten: int = 0
+    retimed: int = 0
     deleted: int = 0
     left_alone: int = 0
     unchanged: int = 0
@@ -134,6 +135,7 @@ class Run:
         return MaterializeResult(
             created=counts.created,
             overwritten=counts.overwritten,
+            retimed=counts.retimed,
             deleted=counts.deleted,
             left_alone=counts.left_alone,
             unchanged=counts.unchanged,

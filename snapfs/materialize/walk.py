@@ -231,7 +231,7 @@ class Walk:
                 level.spared = run.table.path(number) in self._mounts
         unsure = directory.doubtful or directory.entry.state == State.UNREAD
         level.spared = level.spared or unsure
-        differs = False
+        differs = only_time = False
         if level.governed:
             refused = Refusals()
             differs = mend(fd, Kind.DIR, live, attributes, refused, dry_run=True)
@@ -244,11 +244,15 @@ class Walk:
             elif level.governed and not run.is_saved(run.table.path(number), live):
                 level.governed = False
             elif level.governed:
+                here = attributes._replace(mtime_ns=live.st_mtime_ns)
+                only_time = not mend(fd, Kind.DIR, live, here, refused, dry_run=True)
                 run.counts.overwritten += 1
+                run.counts.retimed += only_time
             else:
                 run.counts.left_alone += 1
         mends = level.governed and differs and not run.options.dry_run
-        self._directories.put(number, attributes, Finish.MEND if mends else Finish.NOTHING)
+        finish = Finish.RETIME if only_time else Finish.MEND
+        self._directories.put(number, attributes, finish if mends else Finish.NOTHING)
         if mends and run.options.saved is not None:
             self._directories.expect(number, live)
         return level

@@ -144,3 +144,5 @@ class MaterializeResult:
     written_bytes: int
     problems: int
     """Entries that are not as wanted because of an error, reported to ``progress.problem``."""
+    retimed: int
+    """Of the overwritten: directories that were there and got their time, and nothing else."""

@@ -70,7 +70,7 @@ def plan_revert(
             tell(left)
         return RevertPlan(
             target, done.created, done.overwritten, done.deleted, plan.conflicts, plan.left_out,
-            done.written_bytes, done.problems,
+            done.written_bytes, done.problems, done.retimed,
         )  # fmt: skip
 
 
@@ -124,6 +124,7 @@ def revert(
                 for left in plan.left():
                     tell(left)
             make_reserve(repository.fd, repository.handed)  # a full disk may have cost it
+        # 5 says that all but the conflicts was undone.
         note.exit = 3 if done.problems else 5 if conflicts else 0
         note.summary = (
             f"{a.name}..{b.name}: {done.created} created, {done.overwritten} overwritten, "
@@ -131,7 +132,7 @@ def revert(
         )
         return RevertResult(
             target=target,
-            applied=bool(done.created or done.overwritten or done.deleted),
+            applied=bool(done.created or done.overwritten or done.deleted or done.retimed),
             created=done.created,
             overwritten=done.overwritten,
             deleted=done.deleted,
@@ -142,6 +143,7 @@ def revert(
             touched=touched,
             problems=done.problems,
             duration_ns=repository.clock.now_ns() - started_ns,
+            times=done.retimed,
         )
 
 
@@ -167,7 +169,7 @@ def _target(repository: Repository, root: Root) -> bytes:
 
 
 def _nothing_done() -> MaterializeResult:
-    return MaterializeResult(0, 0, 0, 0, 0, 0, 0)
+    return MaterializeResult(0, 0, 0, 0, 0, 0, 0, 0)
 
 
 @contextmanager
@@ -248,7 +250,9 @@ def _write(
     *,
     progress: Progress,
 ) -> MaterializeResult:
-    """Do what is planned; without a safety snapshot only count it."""
+    """Do what is planned; without a safety snapshot only count it. Directories that only get their time are not
+    among the overwritten: nobody is told of their paths.
+    """
     catalog = repository.catalog
     root = ends.row.root
     dry_run = safety is None
@@ -287,4 +291,5 @@ def _write(
         ),
         progress=NullProgress() if dry_run else progress,
     )
-    return replace(done, problems=done.problems + stayed)
+    overwritten = done.overwritten - done.retimed
+    return replace(done, overwritten=overwritten, problems=done.problems + stayed)

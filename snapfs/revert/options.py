@@ -51,7 +51,7 @@ class RevertPlan:
     create: int
     """entries that are not there"""
     overwrite: int
-    """entries that are replaced or mended"""
+    """entries that are replaced or mended, but for those that only get a time"""
     delete: int
     """entries that go"""
     conflicts: int
@@ -62,11 +62,13 @@ class RevertPlan:
     """bytes that are written"""
     problems: int
     """entries that could not be brought back as they were"""
+    times: int
+    """directories that get back the time that they had, and are else as they were: no path is told of them"""
 
     @property
     def nothing(self) -> bool:
         """Whether nothing would be done, conflicts or not."""
-        return not (self.create or self.overwrite or self.delete or self.problems)
+        return not (self.create or self.overwrite or self.delete or self.problems or self.times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class RevertResult:
     created: int
     """entries that were not there"""
     overwritten: int
-    """entries that were replaced or mended"""
+    """entries that were replaced or mended, but for those that only got a time"""
     deleted: int
     """entries that went"""
     conflicts: int
@@ -97,3 +99,5 @@ class RevertResult:
     """entries that could not be brought back as they were"""
     duration_ns: int
     """time it took"""
+    times: int
+    """directories that got back the time that they had, and were else as they were"""

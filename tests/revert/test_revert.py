@@ -370,7 +370,9 @@ def test_an_edit_between_look_and_replacement_stays(
     for name in ("a", "b", "new"):
         (tree / name).write_text("two")
     (tree / "dir").mkdir()
+    (tree / "c").write_text("two")
     take("two")
+    (tree / "c").write_text("three")
 
     def edit(point: str) -> None:
         if point == "revert.planned":
@@ -384,6 +386,10 @@ def test_an_edit_between_look_and_replacement_stays(
         assert (tree / name).read_text() == "while it ran"
         assert f"! {name.partition('/')[0]}: came or changed since" in done.errors
     assert (tree / "b").read_text() == "one"
+    assert told(done) == ["C\tc\tcontent,mtime changed since two"], (
+        "3 wins: not all else was undone"
+    )
+    assert run("runs", "--json").json_lines()[-1]["exit"] == 3
 
 
 def test_the_root_itself(run: InProcess, tree: Path, take: Take) -> None:
@@ -420,3 +426,38 @@ def test_nothing_is_brought_from_a_damaged_catalog(run: InProcess, tree: Path, t
     ]
     assert (tree / "a").read_text() == "one"
     assert (tree / "d" / "b").read_text() == "two"
+
+
+def test_counts_are_of_what_is_listed(run: InProcess, tree: Path, take: Take) -> None:
+    """A directory of which only the time moved is in no line: it has a count of its own."""
+    for name in ("kept", "twice", "alone"):
+        (tree / name / "below").mkdir(parents=True)
+        (tree / name / "x").write_text("one")
+        os.utime(tree / name, ns=(5, 10**18))
+    os.utime(tree, ns=(5, 10**18))
+    take("one")
+    (tree / "kept" / "new").write_text("two")
+    (tree / "twice" / "x").unlink()
+    (tree / "twice" / "y").write_text("two")
+    os.utime(tree / "alone", ns=(5, 10**18 + 5))
+    (tree / "kept" / "x").chmod(0o600)
+    (tree / "kept" / "below").chmod(0o700)
+    (tree / "new").mkdir()
+    (tree / "new" / "deep").write_text("two")
+    take("two")
+    planned = run("revert", "one..two", "-n", cwd=tree)
+    plan = run("revert", "one..two", "-n", "--json", cwd=tree).json_lines()[-1]
+    letters = [line[0] for line in planned.lines]
+    assert letters.count("+") == plan["create"] == 1
+    assert letters.count("M") == plan["overwrite"] == 2
+    assert letters.count("-") == 3
+    assert plan["delete"] == 4, "a directory stands for all in it"
+    assert plan["times"] == 4
+    assert "create 1, overwrite 2, delete 4, set back 4 directory times;" in planned.errors
+    done = run("revert", "one..two", "--yes", "--json", cwd=tree).json()
+    assert [done[name] for name in ("created", "overwritten", "deleted", "times")] == [1, 2, 4, 4]
+    assert (tree / "alone").stat().st_mtime_ns == 10**18
+    assert "nothing to do" in run("revert", "one..two", "--yes", cwd=tree).errors
+    os.utime(tree / "alone", ns=(5, 10**18 + 5))
+    only = run("revert", "one..two", "--yes", "--json", cwd=tree).json()
+    assert (only["applied"], only["overwritten"], only["times"]) == (True, 0, 1)

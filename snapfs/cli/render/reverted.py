@@ -63,6 +63,8 @@ def question(a: StoredSide, b: StoredSide, plan: RevertPlan, shown: list[Left]) 
 def plan_lines(a: StoredSide, b: StoredSide, plan: RevertPlan) -> list[str]:
     """The counts of a plan."""
     counts = f"create {plan.create:,}, overwrite {plan.overwrite:,}, delete {plan.delete:,}"
+    if plan.times:
+        counts += f", set back {format_count(plan.times, 'directory time')}"
     if plan.problems:
         counts += f"; {format_count(plan.problems, 'problem')}"
     lines = [
@@ -117,7 +119,10 @@ def _summary(a: StoredSide, b: StoredSide, result: RevertResult) -> str:
         (result.overwritten, "overwritten"),
         (result.deleted, "deleted"),
     )
-    done = ", ".join(f"{count:,} {word}" for count, word in counts if count)
+    told = [f"{count:,} {word}" for count, word in counts if count]
+    if result.times:
+        told.append(f"{format_count(result.times, 'directory time')} set back")
+    done = ", ".join(told)
     what = f"{reference(a.root, a.snapshot)}..{b.snapshot.name}"
     parts = [f"{what} in {quote(result.target)}: {done or 'nothing done'}"]
     if result.applied:
