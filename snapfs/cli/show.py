@@ -13,12 +13,13 @@ from snapfs.cli.frame.streams import terminal_columns
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.bars import LEAST, MOST, bar
 from snapfs.cli.render.changes import DiffSummary, stat_line
+from snapfs.cli.render.progress import SHOWN_PROBLEMS
 from snapfs.cli.render.table import BETWEEN, width
 from snapfs.cli.render.text import Called, entry_counts, facts, local_time, reference
 from snapfs.diff import ShowResult, show
 from snapfs.errors import Exit
 from snapfs.model.quote import printable, quote
-from snapfs.model.units import format_size
+from snapfs.model.units import format_count, format_size
 from snapfs.progress import with_reason
 
 
@@ -72,13 +73,18 @@ def _print(invocation: Invocation, result: ShowResult) -> None:
             labels = max(width(what) for what, value in pairs if value)
             pairs.extend(_picture(summary, terminal_columns() - labels - len(BETWEEN)))
     pairs.extend(("rule", printable(rule)) for rule in result.rules)
+    limit = None if invocation.common.verbose else SHOWN_PROBLEMS
     pairs.extend(
         (
             "problem",
             f"{quote(problem.path or b'.')}: {printable(with_reason(problem.what, problem.errno))}",
         )
-        for problem in result.problems
+        for problem in result.problems[:limit]
     )
+    more = len(result.problems[limit:]) if limit is not None else 0
+    if more:
+        count = format_count(more, "more problem")
+        pairs.append(("problem", f"and {count}; --verbose lists all"))
     facts(invocation.out, pairs)
 
 
@@ -108,7 +114,7 @@ COMMAND = Command(
     description="""\
 Shows one snapshot: its counts and sizes, what changed since the one before it in the chain (as
 `snapfs diff --stat` counts it, on a terminal with bars), the rules it was taken with, and what could not
-be read.""",
+be read: the first 20 of that, all of it with `--verbose` and `--json`.""",
     examples=(
         Example("snapfs show", "the newest snapshot of the root I stand in"),
         Example("snapfs show photos@latest~1", "the one before it"),

@@ -213,3 +213,20 @@ def test_a_pattern_that_can_match_nothing_is_told(run: InProcess, tree: Path) ->
     run("create", tree, "--name", "one")
     done = run("create", tree, "--exclude", "[bad")
     assert "[bad" in done.errors and "matched nothing" in done.errors
+
+
+def test_show_lists_the_first_problems(as_user: Program, workspace: Path) -> None:
+    tree = workspace / "own" / "tree"
+    for number in range(25):
+        path = tree / f"f{number:02}"
+        path.write_text("x")
+        path.chmod(0)
+    as_user("create", tree, "--name", "one", ok=(3,))
+    shown = as_user("show", "one", cwd=tree).lines
+    problems = [line for line in shown if line.startswith("problem")]
+    assert [line.split()[1] for line in problems[:20]] == [f"f{number:02}:" for number in range(20)]
+    assert [" ".join(line.split()[1:]) for line in problems[20:]] == [
+        "and 5 more problems; --verbose lists all"
+    ]
+    assert "f24" in as_user("show", "one", "--verbose", cwd=tree).text
+    assert len(as_user("show", "one", "--json", cwd=tree).json()["problems"]) == 25

@@ -13,7 +13,7 @@ from snapfs.model.quote import printable, quote
 from snapfs.model.units import format_size
 from snapfs.progress import NullProgress, Problem
 
-_SHOWN_PROBLEMS = 20
+SHOWN_PROBLEMS = 20
 """After so many lines problems are only counted, unless --verbose."""
 _INTERVAL_S = 0.2
 _SETTLE_S = 1.0
@@ -44,7 +44,7 @@ def progress_for(common: Common, messages: Messages) -> LineProgress | JsonProgr
     """The reporter that fits the options and the terminal."""
     if common.json:
         return JsonProgress(messages, quiet=common.quiet)
-    limit = None if common.verbose else _SHOWN_PROBLEMS
+    limit = None if common.verbose else SHOWN_PROBLEMS
     if messages.is_terminal and not common.quiet and not common.no_progress:
         return TerminalProgress(messages, limit)
     return LineProgress(messages, limit, quiet=common.quiet)
