@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
@@ -12,7 +14,7 @@ from snapfs.cli.frame.paths import recorded_path
 from snapfs.cli.frame.states import States
 from snapfs.cli.frame.where import open_to_read
 from snapfs.cli.render.versions import print_log
-from snapfs.errors import Exit
+from snapfs.errors import Exit, NotFoundError, UsageError
 from snapfs.model.units import parse_count
 from snapfs.search import LogOptions, log
 
@@ -31,12 +33,29 @@ class Arguments(Common):
 
 def run(arguments: Arguments, invocation: Invocation) -> int:
     with open_to_read(invocation) as repository:
-        root, path = recorded_path(States(invocation, repository), arguments.path)
-        result = log(repository, root, path, LogOptions(all=arguments.all))
+        states = States(invocation, repository)
+        with _for_roots(states, arguments.path):
+            root, path = recorded_path(states, arguments.path)
+            result = log(repository, root, path, LogOptions(all=arguments.all))
         print_log(
             invocation, repository, result, newest=arguments.number, content=arguments.content
         )
     return Exit.DONE
+
+
+@contextmanager
+def _for_roots(states: States, word: str) -> Iterator[None]:
+    """Where a root or a snapshot of it has the place of a path, say how its paths are written."""
+    try:
+        yield
+    except (NotFoundError, UsageError) as error:
+        label = word.partition("@")[0]
+        if ":" not in word and any(root.label == label for root in states.roots):
+            error.hint = (
+                f"{label} is a root; `snapfs log {label}@latest:` is about all of it, "
+                f"{label}@latest:PATH about a path in it"
+            )
+        raise
 
 
 COMMAND = Command(

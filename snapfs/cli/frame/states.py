@@ -25,6 +25,12 @@ from snapfs.model.reference import (
 from snapfs.model.snapshot import LiveSide, Root, Side, Snapshot, StoredSide
 from snapfs.repository.opened import Repository
 
+_OF_A_ROOT = {
+    "usage": ("usage --root {}", "shows"),
+    "find": ("find --root {} PATTERN", "searches"),
+}
+"""Commands that answer for a whole root as well: how that is asked, and what they do then."""
+
 
 class States(Roots):
     """Resolves references against one repository; chains are read once."""
@@ -122,7 +128,7 @@ class States(Roots):
                 return self.root(reference.root)
             except UsageError as error:
                 if isinstance(point, Named) and any(r.label == point.base for r in self.roots):
-                    error.hint = _as_root(point.base)
+                    error.hint = self._as_root(point.base)
                 raise
         found = self.repository.snapshot(number)
         here = self.standing_in()
@@ -178,13 +184,21 @@ class States(Roots):
             f"{root.label} has no snapshot {number}", subject=str(number), hint=hint
         )
 
+    def _as_root(self, label: str) -> str:
+        """What to write instead of the label alone of a root."""
+        hint = f"{label} is a root; its newest is {label}@{LATEST}"
+        if (about := _OF_A_ROOT.get(self.invocation.command)) is None:
+            return hint
+        words, does = about
+        return f"{hint}, and `snapfs {words.format(label)}` {does} all its snapshots"
+
     @staticmethod
     def _find(chain: Sequence[Snapshot], base: str) -> bool:
         return any(base in (snapshot.name, str(snapshot.id)) for snapshot in chain)
 
     def _nearest(self, label: str, chain: Sequence[Snapshot], name: str) -> str:
         if any(root.label == name for root in self.roots):
-            return _as_root(name)
+            return self._as_root(name)
         from difflib import get_close_matches
 
         near = get_close_matches(name, [snapshot.name for snapshot in chain], 1, 0.6)
@@ -213,10 +227,6 @@ def live_side(root: Root, rules_of: Snapshot | None = None) -> LiveSide:
             hint=f"name two of them, as in `snapfs diff {root.label}@latest~1 {root.label}@latest`",
         )
     return LiveSide(root, rules_of)
-
-
-def _as_root(label: str) -> str:
-    return f"{label} is a root; its newest is {label}@{LATEST}"
 
 
 def reference_or_usage(text: str | None) -> Reference:
