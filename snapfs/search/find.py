@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from snapfs.catalog import compiled as sql
@@ -24,7 +24,17 @@ from snapfs.model.snapshot import Root, Snapshot
 from snapfs.repository.opened import Repository
 from snapfs.search.sieve import FindOptions, Glob, Sieve
 from snapfs.tree.differences import differences
-from snapfs.tree.history import AT_ONCE, Chain, Place, Places, Span, at_path, chains, cut, versions
+from snapfs.tree.history import (
+    AT_ONCE,
+    Chain,
+    Place,
+    Places,
+    Span,
+    at_path,
+    chain_of,
+    cut,
+    versions,
+)
 
 _PENDING = 1000
 """Stays whose inodes are looked up together."""
@@ -70,8 +80,8 @@ def find(repository: Repository, roots: Sequence[Root], options: FindOptions) ->
     """What fits, by root and path in byte order, then by time."""
     catalog = repository.catalog
     with closing(Spill()) as spill, catalog.read():
-        wanted = {root.id for root in roots}
-        known = {id_: chain for id_, chain in chains(catalog).items() if id_ in wanted}
+        found = ((root.id, chain_of(catalog, root.id)) for root in roots)
+        known = {id_: chain for id_, chain in found if chain is not None}
         snapshots = {id_: rows.snapshots(catalog, id_) for id_ in known}
         search = _Search(catalog, known, options, spill)
         search.run()
@@ -155,7 +165,8 @@ class _Search:
         return (row[0] for row in self._catalog.execute(sql.FIND_INODES, params))
 
     def _by_inodes(self, inodes: Iterable[int]) -> None:
-        for some in _batches(inodes, AT_ONCE):
+        left = iter(inodes)
+        while some := list(islice(left, AT_ONCE)):
             params = some + [0] * (AT_ONCE - len(some))
             self._by_rows(self._catalog.execute(sql.HISTORY_NAMES, params + params))
         self._tops()
@@ -284,14 +295,3 @@ def _joins(one: _Version, two: _Version) -> bool:
         return False
     what = differences(old, new)
     return not what or (new.kind == Kind.DIR and what == ("mtime",))
-
-
-def _batches(items: Iterable[int], size: int) -> Iterator[list[int]]:
-    batch: list[int] = []
-    for item in items:
-        batch.append(item)
-        if len(batch) == size:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -11,9 +11,9 @@ from snapfs.errors import UsageError
 from snapfs.fs.patterns import Pattern, is_malformed, literal_part, parse_glob
 from snapfs.model.entry import Entry
 from snapfs.model.kinds import Kind
+from snapfs.model.moment import NS
 from snapfs.model.quote import quote
 
-NS = 1_000_000_000
 LARGEST = (1 << 63) - 1
 _SMALLEST_S, _LARGEST_S = -(1 << 63), LARGEST
 

@@ -66,6 +66,11 @@ def attributes(path: bytes, entry: Entry, owners: Owners) -> Attributes:
     )
 
 
+def permissions(entry: Entry) -> str:
+    """``-rw-r--r--``."""
+    return stat.filemode(FORMAT_OF_KIND.get(entry.kind, 0) | entry.mode)
+
+
 def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list[str]:
     """Mode, owner, group, size or device, time and name, as ``ls -l`` shows them."""
     if entry.kind in {Kind.CHAR, Kind.BLOCK}:
@@ -76,7 +81,7 @@ def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list
     if entry.kind == Kind.SYMLINK:
         shown = f"{shown} -> {quote(entry.target)}"
     return [
-        stat.filemode(FORMAT_OF_KIND.get(entry.kind, 0) | entry.mode),
+        permissions(entry),
         printable(owners[0].get(entry.uid, str(entry.uid))),
         printable(owners[1].get(entry.gid, str(entry.gid))),
         size,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.render.changes import DiffText, line_of, print_text
-from snapfs.cli.render.entries import Attributes, Owners, attributes
+from snapfs.cli.render.entries import Attributes, Owners, attributes, permissions
 from snapfs.cli.render.json import text_of
 from snapfs.cli.render.table import Column, plain_lines, print_table
 from snapfs.cli.render.text import local_time, reference
 from snapfs.diff import Change, unified
 from snapfs.model.entry import Entry
-from snapfs.model.kinds import FORMAT_OF_KIND, Kind
+from snapfs.model.kinds import Kind
 from snapfs.model.moment import NS
 from snapfs.model.quote import printable, quote
 from snapfs.model.snapshot import Root, Snapshot, StoredSide
@@ -192,10 +191,7 @@ def _row(
 ) -> tuple[str, ...]:
     entry = version.entry
     if with_path:
-        change = Change(
-            version.letter, version.path, version.old_path, version.what, version.before, entry
-        )
-        told = line_of(change).replace("\t", " ")
+        told = line_of(_change(version)).replace("\t", " ")
     else:
         told = " ".join(filter(None, (version.letter, ",".join(version.what))))
     return (
@@ -208,6 +204,12 @@ def _row(
     )
 
 
+def _change(version: LogVersion) -> Change:
+    return Change(
+        version.letter, version.path, version.old_path, version.what, version.before, version.entry
+    )
+
+
 def size_text(entry: Entry | None) -> str:
     """The size of a file; nothing for anything else."""
     return format_size(entry.size) if entry is not None and entry.kind == Kind.FILE else ""
@@ -217,17 +219,14 @@ def mode_text(entry: Entry | None) -> str:
     """``-rw-r--r--``; of a symlink its target as well."""
     if entry is None:
         return ""
-    mode = stat.filemode(FORMAT_OF_KIND.get(entry.kind, 0) | entry.mode)
+    mode = permissions(entry)
     return f"{mode} -> {quote(entry.target)}" if entry.kind == Kind.SYMLINK else mode
 
 
 def _text(invocation: Invocation, repository: Repository, root: Root, version: LogVersion) -> None:
-    change = Change(
-        version.letter, version.path, version.old_path, version.what, version.before, version.entry
-    )
     # Which snapshots does not matter to stored sides: the entries say what their contents are.
     side = StoredSide(root, version.first)
-    lines = b"".join(unified(repository, change, side, side))
+    lines = b"".join(unified(repository, _change(version), side, side))
     if invocation.json:
         if lines:
             invocation.emit("diff-text/1", DiffText(version.path, text_of(lines)))
