@@ -28,7 +28,7 @@ from snapfs.model.snapshot import Root, Snapshot
 from snapfs.model.units import format_count
 from snapfs.progress import Problem, Progress
 from snapfs.repository.changes import change, dump_if_due, heal, known_tail
-from snapfs.repository.locks import GC, root_lock
+from snapfs.repository.locks import root_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.replay import snapshot_to_json
 from snapfs.repository.reserve import make_reserve, require_room
@@ -114,7 +114,7 @@ def _append(
         stack.enter_context(
             repository.locks.hold(root_lock(root.id), exclusive=True, wait_s=wait_s)
         )
-        stack.enter_context(repository.locks.hold(GC, exclusive=False, wait_s=wait_s))
+        stack.enter_context(repository.locks.hold_blocks(wait_s))
         faults.point("create.locked")
         if not options.dry_run:
             require_room(repository.fd, repository.handed, repository.name)

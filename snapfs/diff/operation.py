@@ -21,7 +21,6 @@ from snapfs.model.kinds import Kind
 from snapfs.model.path import within
 from snapfs.model.snapshot import LiveSide, Side, StoredSide
 from snapfs.progress import Progress
-from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.tree.between import Between
 from snapfs.tree.changes import Change, Differ, Key
@@ -113,7 +112,7 @@ def _against_live(
     if row is None or row.inode_id is None or stored.root.path is None:
         raise NotFoundError(f"root {stored.root.label} has no snapshot", subject=stored.root.label)
     with closing(Spill()) as spill:
-        with repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s):
+        with repository.locks.hold_blocks(repository.lock_wait_s):
             kept = rows.snapshot_row(catalog, stored.snapshot.id)
             stage_live(
                 repository,

@@ -23,7 +23,6 @@ from snapfs.progress import Progress
 from snapfs.repair.metadata import Examined, check_catalog, examine, mend
 from snapfs.repair.options import RepairOptions, RepairResult
 from snapfs.repair.packs import NOTHING, Mended, mend_packs, rehearse_packs
-from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.repository.rebuild import rehearse_catalog
 from snapfs.repository.runs import recorded
@@ -119,7 +118,7 @@ def _as_it_would_be(
 def _suspects(repository: Repository, options: RepairOptions, report: Report) -> frozenset[str]:
     """Names of the packs in which anything is wrong."""
     wait_s = repository.lock_wait_s
-    with repository.locks.hold(GC, exclusive=False, wait_s=wait_s):
+    with repository.locks.hold_blocks(wait_s):
         packs = catalog_packs(repository.catalog)
         _require_packs(repository, [pack.name for pack in packs])
         if options.suspects is not None:

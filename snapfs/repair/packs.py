@@ -68,7 +68,7 @@ def rehearse_packs(
     """What `mend_packs` would do; nothing is written."""
     catalog = repository.catalog
     with (
-        repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s),
+        repository.locks.hold_blocks(repository.lock_wait_s),
         closing(Spill()) as spill,
         catalog.read(),
     ):

@@ -22,6 +22,10 @@ GC = "gc"
 SETUP = "setup"
 CATALOG_LOCK = "catalog"
 _POLL_S = 0.05
+GRACE_S = 5.0
+"""How long whoever needs blocks waits at least for whoever removes some: no nightly create fails because a
+delete is just at work.
+"""
 
 
 def root_lock(root_id: int) -> str:
@@ -97,6 +101,13 @@ class Locks:
             yield
         finally:
             os.close(fd)
+
+    @contextmanager
+    def hold_blocks(self, wait_s: float | None) -> Iterator[None]:
+        """Hold ``locks/gc`` shared, so that no block goes away; waits for `GRACE_S` at least. Raises LockedError."""
+        patience_s = None if wait_s is None else max(wait_s, GRACE_S)
+        with self.hold(GC, exclusive=False, wait_s=patience_s):
+            yield
 
 
 def _take(fd: int, kind: int, wait_s: float | None) -> bool:

@@ -12,7 +12,6 @@ from snapfs.model.extents import ExtentKind
 from snapfs.model.kinds import KIND_NAMES, Kind, State
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import StoredSide
-from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 
 _ZEROS = bytes(1 << 20)
@@ -26,7 +25,7 @@ def read_file(repository: Repository, side: StoredSide, path: bytes) -> Iterator
     catalog = repository.catalog
     name = quote(path or b".")
     wait_s = repository.lock_wait_s
-    with repository.locks.hold(GC, exclusive=False, wait_s=wait_s), catalog.read():
+    with repository.locks.hold_blocks(wait_s), catalog.read():
         row = rows.root(catalog, side.root.id)
         entry = None
         if row is not None and row.inode_id is not None:

@@ -32,7 +32,7 @@ from snapfs.materialize.wanted import (
 from snapfs.model.kinds import Kind
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
-from snapfs.repository.locks import GC, restore_lock
+from snapfs.repository.locks import restore_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import make_reserve
 from snapfs.repository.runs import recorded
@@ -179,9 +179,7 @@ def _write(
     _check_target(repository, target, options)
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(
-            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
-        )
+        stack.enter_context(repository.locks.hold_blocks(repository.lock_wait_s))
         stack.enter_context(catalog.read())
         inode, at, kept = _place(repository, root, snapshot)
         chosen = Filter(options.include, options.exclude)

@@ -30,7 +30,7 @@ from snapfs.model.path import join
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import NullProgress, Problem, Progress
-from snapfs.repository.locks import GC, restore_lock
+from snapfs.repository.locks import restore_lock
 from snapfs.repository.opened import Repository
 from snapfs.repository.reserve import make_reserve
 from snapfs.repository.runs import recorded
@@ -200,9 +200,7 @@ def _looked(
     """A plan for the directory as it is now, of which nothing is stored."""
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(
-            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
-        )
+        stack.enter_context(repository.locks.hold_blocks(repository.lock_wait_s))
         seen = Ends(catalog, root, a, b)
         spare = spare_held(repository, root, seen.rules, seen.a, seen.b)
         stage_live(repository, seen.row, seen.rules, spare=spare, progress=progress)
@@ -228,9 +226,7 @@ def _saved(
     """A plan for the directory as the safety snapshot has it."""
     catalog = repository.catalog
     with ExitStack() as stack:
-        stack.enter_context(
-            repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s)
-        )
+        stack.enter_context(repository.locks.hold_blocks(repository.lock_wait_s))
         spill = Spill()
         stack.callback(spill.close)
         stack.enter_context(catalog.read())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from snapfs.progress import Progress
 from snapfs.repository.config import NAME as CONFIG
-from snapfs.repository.locks import GC
 from snapfs.repository.opened import Repository
 from snapfs.repository.takeout import is_unfinished
 from snapfs.verify.contents import check_contents
@@ -30,7 +29,7 @@ def verify(repository: Repository, options: VerifyOptions, *, progress: Progress
     started_ns = repository.clock.now_ns()
     report = Report(progress)
     catalog = repository.catalog
-    with repository.locks.hold(GC, exclusive=False, wait_s=repository.lock_wait_s):
+    with repository.locks.hold_blocks(repository.lock_wait_s):
         listed = repository.backend.names("packs")
         packs: list[Pack] = []
         progress.phase("checking catalog")

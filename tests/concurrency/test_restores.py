@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from snapfs.materialize.attributes import KEEP
 from snapfs.materialize.dirtable import TOP, DirCache, DirTable
 from snapfs.materialize.filewriter import REPLACES, FileJob, FileWriter
 from snapfs.model.extents import ExtentKind
+from snapfs.repository import locks
 from snapfs.storage.files import FileBackend
 from tests.harness.inprocess import InProcess
 
@@ -97,8 +99,9 @@ def test_rules_on_the_way_down_are_made_once(tree: Path, monkeypatch: pytest.Mon
     ids=lambda words: " ".join(words[:3]),
 )
 def test_readers_wait_for_a_purge_no_longer_than_they_are_told(
-    workspace: Path, tree: Path, words: tuple[str, ...]
+    workspace: Path, tree: Path, words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(locks, "GRACE_S", 0.0)
     run = InProcess(workspace / "repository")
     (tree / "a").write_text("one")
     run("create", tree, "--name", "one")
@@ -111,3 +114,18 @@ def test_readers_wait_for_a_purge_no_longer_than_they_are_told(
     assert "--lock-wait" in done.errors
     assert (tree / "a").read_text() == "two"
     assert run("list", "--json", cwd=tree).text.count('"name"') == 2
+
+
+@pytest.mark.parametrize("words", [("cat", "one:a"), ("create", "--name", "two")])
+def test_what_is_over_in_moments_is_waited_for(
+    run: InProcess, tree: Path, words: tuple[str, ...]
+) -> None:
+    """A delete that collects is no reason for a nightly create, or for a cat in a script, to fail."""
+    (tree / "a").write_text("one")
+    run("create", tree, "--name", "one")
+    lock = os.open(run.repository / "locks" / "gc", os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    collected = threading.Timer(0.3, os.close, (lock,))
+    collected.start()
+    run(*words, cwd=tree)
+    collected.join()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from snapfs.purge.operation import _gain
-from snapfs.repository.locks import GC, Locks
+from snapfs.repository.locks import Locks
 from tests.harness.inprocess import InProcess
 from tests.harness.trees import assert_same, survey
 from tests.purge.traces import traces
@@ -50,7 +50,7 @@ def test_somebody_reads_blocks(taken: InProcess, tree: Path) -> None:
     before = traces(taken.repository, MARKER)
     fd = os.open(taken.repository, os.O_RDONLY)
     try:
-        with Locks(fd, None, write=True).hold(GC, exclusive=False, wait_s=0):
+        with Locks(fd, None, write=True).hold_blocks(0):
             taken("purge", "secret", "--yes", cwd=tree, ok=(11,))
     finally:
         os.close(fd)

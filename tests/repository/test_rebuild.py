@@ -23,7 +23,6 @@ from snapfs.errors import (
 from snapfs.model.snapshot import NewRoot
 from snapfs.progress import RecordingProgress
 from snapfs.repository import changes
-from snapfs.repository.locks import GC
 from snapfs.repository.rebuild import RebuildResult, rebuild_catalog
 from snapfs.repository.runs import runs
 from snapfs.verify import VerifyOptions, verify
@@ -187,7 +186,7 @@ def test_bytes_that_were_pending(store: Store) -> None:
     shutil.rmtree(store.tree())
     some_files(store.tree(), 1)
     store.take("s1")
-    with store.open(write=False) as reader, reader.locks.hold(GC, exclusive=False, wait_s=0):
+    with store.open(write=False) as reader, reader.locks.hold_blocks(0):
         store.delete("s0")
     before = store.tables()
     assert before["ORPHAN"]
@@ -612,7 +611,7 @@ def test_nobody_else_is_at_work(store: Store) -> None:
         Rebuilt(store)
     with (
         store.open(write=False) as reader,
-        reader.locks.hold(GC, exclusive=False, wait_s=0),
+        reader.locks.hold_blocks(0),
         pytest.raises(LockedError),
     ):
         Rebuilt(store)

@@ -230,7 +230,7 @@ def test_packs_stay_while_they_are_read(history: Store) -> None:
             seen.append(name)
             with history.open() as other:
                 # Another reader or writer may come in, nobody may remove blocks.
-                with other.locks.hold(GC, exclusive=False, wait_s=0):
+                with other.locks.hold_blocks(0):
                     pass
                 with (
                     pytest.raises(LockedError),
