@@ -46,6 +46,7 @@ class Watch:
         self._seconds = seconds
         self._most_bytes = most_bytes
         self._overdue = overdue
+        self._begun_s = 0.0
         self._spent_s = 0.0
         self._stopped_s = 0.0
         self._since: float | None = None
@@ -54,6 +55,7 @@ class Watch:
         self._thread = Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Watch:
+        self._begun_s = time.process_time()
         try:
             self._thread.start()
         except RuntimeError as error:
@@ -75,6 +77,13 @@ class Watch:
         finally:
             began, self._since = self._since, None
             self._spent_s += time.monotonic() - began
+
+    def is_used_up(self) -> bool:
+        """Whether what was done with the rows took the time: wide ones cost more there than in SQLite.
+
+        What a reader keeps waiting does not count.
+        """
+        return self._seconds is not None and time.process_time() - self._begun_s > self._seconds
 
     def _look(self) -> None:
         with self._changed:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -59,8 +58,6 @@ class Answer:
         self._catalog = catalog
         self._text = text
         self._most = options.rows
-        self._timeout_s = options.timeout_s
-        self._begun_s = time.process_time()
         self._batches: Iterator[list[Row]] = iter(())
         with self._told():
             catalog.begin(placed=_PLACED.search(text) is not None)
@@ -72,7 +69,7 @@ class Answer:
         """The rows."""
         count = 0
         while self.cut is None:
-            if self._is_over():
+            if self._catalog.watch.is_used_up():
                 self.cut = Cut.TIME
                 return
             batch: list[Row] = []
@@ -86,13 +83,6 @@ class Answer:
                     return
                 count += 1
                 yield row
-
-    def _is_over(self) -> bool:
-        """Whether what was done with the rows took the time: wide ones cost more there than in SQLite.
-
-        What a reader keeps waiting does not count.
-        """
-        return self._timeout_s is not None and time.process_time() - self._begun_s > self._timeout_s
 
     @contextmanager
     def _told(self) -> Iterator[None]:
