@@ -7,15 +7,13 @@ too large, a directory that got a marker), for it will be overwritten.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 
 from snapfs.capture.take import TakeOptions, take
 from snapfs.catalog.rows import SnapshotRow
-from snapfs.errors import NotFoundError
 from snapfs.fs.rules import Rules
-from snapfs.model.quote import quote
+from snapfs.inplace.source import open_live
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import Problem, Progress
 from snapfs.repository.opened import Repository
@@ -52,15 +50,7 @@ def take_safety(
     ``refuse`` is told of each problem and may raise: then there is none. Raises NotFoundError if the
     directory cannot be opened.
     """
-    assert root.path is not None
-    try:
-        fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        name = quote(root.path)
-        raise NotFoundError(
-            f"directory {name} cannot be opened: {error.strerror}", subject=name
-        ) from error
-    try:
+    with open_live(root) as fd:
         taken = take(
             repository,
             root,
@@ -70,7 +60,5 @@ def take_safety(
             TakeOptions(message=message, tags=(TAG,), spare=spare, refuse=refuse),
             progress=progress,
         )
-    finally:
-        os.close(fd)
     assert taken.snapshot is not None
     return taken.snapshot

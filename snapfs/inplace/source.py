@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from snapfs.catalog.places import Place, places, places_of
-from snapfs.errors import DamageError, UsageError
+from snapfs.errors import DamageError, NotFoundError, UsageError
+from snapfs.fs.handles import open_top
 from snapfs.materialize.wanted import Source
+from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root
 from snapfs.repository.opened import Repository
 
@@ -48,6 +50,23 @@ def live_directory(root: Root, *, otherwise: str = "") -> bytes:
             hint=f"snapfs roots move {root.label} DIR says where it is{also}",
         )
     return root.path
+
+
+@contextmanager
+def open_live(root: Root) -> Iterator[int]:
+    """The directory of a root, open within the block. Raises NotFoundError if it cannot be."""
+    assert root.path is not None
+    try:
+        fd = open_top(root.path)
+    except OSError as error:
+        name = quote(root.path)
+        raise NotFoundError(
+            f"directory {name} cannot be opened: {error.strerror}", subject=name
+        ) from error
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def refuse_repository(repository: Repository, target: bytes) -> None:

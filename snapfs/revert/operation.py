@@ -9,7 +9,6 @@ edited meanwhile is in the safety snapshot or still there.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -23,11 +22,10 @@ from snapfs.inplace.known import KnownFiles
 from snapfs.inplace.protect import Protection
 from snapfs.inplace.safety import spare_held, take_safety
 from snapfs.inplace.saved import Saved
-from snapfs.inplace.source import live_directory, refuse_repository, stored_source
+from snapfs.inplace.source import live_directory, open_live, refuse_repository, stored_source
 from snapfs.materialize.apply import materialize
 from snapfs.materialize.wanted import MaterializeOptions, MaterializeResult, Overwrite
 from snapfs.model.path import join
-from snapfs.model.quote import quote
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.progress import NullProgress, Problem, Progress
 from snapfs.repository.locks import restore_lock
@@ -173,22 +171,6 @@ def _nothing_done() -> MaterializeResult:
 
 
 @contextmanager
-def _open_top(root: Root) -> Iterator[int]:
-    assert root.path is not None
-    try:
-        fd = os.open(root.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        name = quote(root.path)
-        raise NotFoundError(
-            f"directory {name} cannot be opened: {error.strerror}", subject=name
-        ) from error
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-@contextmanager
 def _looked(
     repository: Repository,
     root: Root,
@@ -210,7 +192,7 @@ def _looked(
         ends = Ends(catalog, root, a, b)
         if ends.row.head_id != seen.row.head_id:
             raise NotFoundError("the root got another snapshot meanwhile", hint="run it again")
-        top_fd = stack.enter_context(_open_top(root))
+        top_fd = stack.enter_context(open_live(root))
         yield ends, Plan(catalog, ends, StagedState(catalog), top_fd, options, spill)
 
 
@@ -233,7 +215,7 @@ def _saved(
         ends = Ends(catalog, root, a, b)
         if rows.snapshot_row(catalog, safety.id) is None:
             raise SnapfsError(f"snapshot {safety.name} was deleted meanwhile, so nothing was done")
-        top_fd = stack.enter_context(_open_top(root))
+        top_fd = stack.enter_context(open_live(root))
         yield ends, Plan(catalog, ends, StoredState(catalog, safety.id), top_fd, options, spill)
 
 
