@@ -13,16 +13,13 @@ from snapfs.catalog.spill import Spill
 from snapfs.create.explain import explain
 from snapfs.create.listing import Placing
 from snapfs.create.options import CreateOptions, CreateResult
-from snapfs.create.outcome import end_note, result_of, thrown_away
+from snapfs.create.outcome import end_note, free_left, registered, result_of
 from snapfs.errors import NotFoundError, UsageError
 from snapfs.fs.handles import lies_in
 from snapfs.fs.rules import RuleLine, Rules, read_pattern_file
 from snapfs.model.snapshot import NewRoot, Root
-from snapfs.model.units import format_size
 from snapfs.progress import Progress
-from snapfs.reclaim.pending import free_pending
 from snapfs.repository.opened import Repository
-from snapfs.repository.roots import add_root, plan_root
 from snapfs.repository.runs import recorded
 
 
@@ -51,29 +48,25 @@ def create(
             listed = Listed(stack.enter_context(closing(Spill())), rules)
             for place in map(Placing(path, root_fd, root.label), options.changed):
                 listed.add(place)
-        if options.dry_run and isinstance(root, NewRoot):
-            root = plan_root(repository, root)
-        if options.dry_run and isinstance(root, NewRoot):
-            # A dry run registers nothing either.
-            rules = replace(rules, patterns=(*rules.patterns, *_own(repository, root)))
-            repository = stack.enter_context(thrown_away())
-        registered = add_root(repository, root) if isinstance(root, NewRoot) else root
-        note.root_ids = (registered.id,)
-        if not options.dry_run:
-            note.begin()
+        used, known = stack.enter_context(
+            registered(repository, root, note, dry_run=options.dry_run)
+        )
+        if used is not repository:
+            # The one that is used instead leaves out itself alone.
+            rules = replace(rules, patterns=(*rules.patterns, *_own(repository, path)))
         taken = take(
-            repository,
-            registered,
+            used,
+            known,
             root_fd,
             rules,
             _take_options(options, listed),
             progress=progress,
         )
-        if not options.dry_run and (freed := free_pending(repository)):
-            progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
+        if not options.dry_run:
+            free_left(used, progress=progress)
         unused = taken.matcher.unused() if taken.whole else ()
         result = replace(
-            result_of(registered, taken),
+            result_of(known, taken),
             unused_rules=tuple(f"{line.source}: {os.fsdecode(line.text)}" for line in unused),
             whole=taken.whole,
             explained=explained,
@@ -83,9 +76,9 @@ def create(
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
 
 
-def _own(repository: Repository, root: NewRoot) -> tuple[RuleLine, ...]:
+def _own(repository: Repository, directory: bytes) -> tuple[RuleLine, ...]:
     """The pattern that leaves out the repository where it lies in the directory."""
-    below = os.path.realpath(root.path or b"") + b"/"
+    below = os.path.realpath(directory) + b"/"
     place = os.path.realpath(repository.path)
     if not place.startswith(below):
         return ()

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from snapfs.capture.append import AppendOptions
 from snapfs.capture.stream import Owned, Source, take_stream
 from snapfs.create.options import CreateOptions, CreateResult
-from snapfs.create.outcome import end_note, result_of, thrown_away
+from snapfs.create.outcome import end_note, free_left, registered, result_of
 from snapfs.errors import SnapfsError
 from snapfs.fs.handles import is_name
 from snapfs.fs.temporary import is_temporary
 from snapfs.model.snapshot import NewRoot, Root
-from snapfs.model.units import format_size
 from snapfs.progress import Progress
-from snapfs.reclaim.pending import free_pending
 from snapfs.repository.opened import Repository
-from snapfs.repository.roots import add_root, plan_root, take_back_root
+from snapfs.repository.roots import take_back_root
 from snapfs.repository.runs import RunNote, recorded
 
 LONGEST_NAME = 255
@@ -50,18 +48,14 @@ def create_stream(
     with ExitStack() as stack:
         note = stack.enter_context(recorded(repository))
         note.silent = options.dry_run
-        if options.dry_run and isinstance(root, NewRoot):
-            root = plan_root(repository, root)
-        if options.dry_run and isinstance(root, NewRoot):
-            repository = stack.enter_context(thrown_away())
-        registered = add_root(repository, root) if isinstance(root, NewRoot) else root
-        note.root_ids = (registered.id,)
-        if not options.dry_run:
-            note.begin()
-        with _unless_it_fails(repository, root, registered, note):
+        used, known = stack.enter_context(
+            registered(repository, root, note, dry_run=options.dry_run)
+        )
+        is_new = isinstance(root, NewRoot) and not options.dry_run
+        with _unless_it_fails(used, known, note) if is_new else nullcontext():
             done = take_stream(
-                repository,
-                registered,
+                used,
+                known,
                 Owned(name, os.geteuid(), os.getegid()),
                 source,
                 AppendOptions(
@@ -74,17 +68,15 @@ def create_stream(
                 ),
                 progress=progress,
             )
-        if not options.dry_run and (freed := free_pending(repository)):
-            progress.note(f"freed {format_size(freed)} of packs that nothing needs any more")
-        result = result_of(registered, done)
+        if not options.dry_run:
+            free_left(used, progress=progress)
+        result = result_of(known, done)
         end_note(note, result)
     return replace(result, duration_ns=repository.clock.now_ns() - started_ns)
 
 
 @contextmanager
-def _unless_it_fails(
-    repository: Repository, wanted: Root | NewRoot, registered: Root, note: RunNote
-) -> Iterator[None]:
+def _unless_it_fails(repository: Repository, root: Root, note: RunNote) -> Iterator[None]:
     """Take a new root back if its first stream fails.
 
     Nobody could tell what it is: that of a directory at least says where its next snapshot comes from.
@@ -92,8 +84,7 @@ def _unless_it_fails(
     try:
         yield
     except BaseException:
-        if isinstance(wanted, NewRoot):
-            with suppress(SnapfsError):
-                take_back_root(repository, registered)
-                note.root_ids = ()
+        with suppress(SnapfsError):
+            take_back_root(repository, root)
+            note.root_ids = ()
         raise
