@@ -166,8 +166,11 @@ def _readable(word: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """A command line as a message: no more of it than a table has room for."""
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    """A command line as a message: no more of it than a table has room for.
+
+    It is kept, and who reads it may have any locale: so the ellipsis is ASCII.
+    """
+    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 3] + "..."
 
 
 COMMAND = Command(

@@ -166,7 +166,8 @@ def test_tables_on_a_terminal_hold_every_cell() -> None:
     assert ":smile:" in text
 
 
-def test_columns_give_way_in_their_order() -> None:
+def test_columns_give_way_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
     columns = (
         Column("name"),
         Column("path", gives_way=3, least=6, keeps_end=True),
@@ -192,6 +193,31 @@ def test_columns_give_way_in_their_order() -> None:
     assert second(22) == "a-name  create . --x"
     assert second(18) == "a-name  create .…"
     assert second(3) == "a-name  create…"
+
+
+def test_what_is_cut_is_marked_in_ascii_where_the_locale_is_not_utf8(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    columns = (
+        Column("path", gives_way=2, least=6, keeps_end=True),
+        Column("command", gives_way=1, first_word=True),
+    )
+
+    def second(room: int) -> str:
+        rows = [("/one/two/three", "create work --name")]
+        return table_lines(columns, rows, room=room)[1]
+
+    monkeypatch.setenv("LC_ALL", "C")
+    for room in range(18, 40):
+        assert second(room).isascii()
+        assert width(second(room)) <= room
+    assert second(34) == "/one/two/three  create work --name"
+    assert second(33) == "/one/two/three  create work --..."
+    assert second(28) == "/one/two/three  create wo..."
+    assert second(22) == "...o/three  create..."
+    assert second(18) == "...ree  create..."
+    monkeypatch.setenv("LC_ALL", "en_US.UTF-8")
+    assert second(28) == "/one/two/three  create work…"
 
 
 def entry(**more: object) -> Entry:

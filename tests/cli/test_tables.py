@@ -34,6 +34,7 @@ class Screen(Output):
         super().__init__()
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TZ", "UTC")
+        monkeypatch.setenv("LC_ALL", "C.UTF-8")
         self.is_terminal = True
         self.lines: list[str] = []
 

@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snapfs.cli.frame.streams import Output, terminal_columns
+from snapfs.cli.frame.streams import Output, speaks_utf8, terminal_columns
 from snapfs.cli.render.bars import LEAST, MOST, bar
 from snapfs.model.quote import printable
 
 BETWEEN = "  "
 """What stands between columns."""
-_ELLIPSIS = "…"
+_ELLIPSIS, _ASCII_ELLIPSIS = "…", "..."
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,18 +163,24 @@ def _least(column: Column, natural: int, table: Sequence[Sequence[str]], at: int
     if not column.gives_way:
         return natural
     if column.first_word:
-        # One more for the ellipsis.
-        return min(natural, max(width(row[at].partition(" ")[0]) for row in table) + 1)
+        first = max(width(row[at].partition(" ")[0]) for row in table)
+        return min(natural, first + width(_ellipsis()))
     return natural if column.least is None else min(natural, column.least)
 
 
 def _shorten(cell: str, columns: int | None, column: Column) -> str:
     if columns is None or width(cell) <= columns:
         return cell
+    mark = _ellipsis()
     kept = ""
     for char in reversed(cell) if column.keeps_end else cell:
         longer = char + kept if column.keeps_end else kept + char
-        if width(longer) >= columns:
+        if width(longer) + width(mark) > columns:
             break
         kept = longer
-    return _ELLIPSIS + kept if column.keeps_end else kept.rstrip() + _ELLIPSIS
+    return mark + kept if column.keeps_end else kept.rstrip() + mark
+
+
+def _ellipsis() -> str:
+    """What stands for what was cut off; where the locale is not UTF-8 it is ASCII, as bars are."""
+    return _ELLIPSIS if speaks_utf8() else _ASCII_ELLIPSIS
