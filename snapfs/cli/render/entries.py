@@ -71,15 +71,18 @@ def permissions(entry: Entry) -> str:
     return stat.filemode(FORMAT_OF_KIND.get(entry.kind, 0) | entry.mode)
 
 
+def with_target(text: str, entry: Entry) -> str:
+    """What is said of an entry; of a symlink its target as well."""
+    return f"{text} -> {quote(entry.target)}" if entry.kind == Kind.SYMLINK else text
+
+
 def long_fields(name: bytes, entry: Entry, owners: Owners, clock: Clock) -> list[str]:
     """Mode, owner, group, size or device, time and name, as ``ls -l`` shows them."""
     if entry.kind in {Kind.CHAR, Kind.BLOCK}:
         size = f"{os.major(entry.rdev)},{os.minor(entry.rdev)}"
     else:
         size = str(entry.size if entry.kind == Kind.FILE else 0)
-    shown = quote(name)
-    if entry.kind == Kind.SYMLINK:
-        shown = f"{shown} -> {quote(entry.target)}"
+    shown = with_target(quote(name), entry)
     return [
         permissions(entry),
         printable(owners[0].get(entry.uid, str(entry.uid))),

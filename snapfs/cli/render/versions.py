@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
 from snapfs.cli.render.changes import DiffText, line_of, print_text
-from snapfs.cli.render.entries import Attributes, Owners, attributes, permissions
+from snapfs.cli.render.entries import Attributes, Owners, attributes, permissions, with_target
 from snapfs.cli.render.json import text_of
 from snapfs.cli.render.table import Column, plain_lines, print_table
 from snapfs.cli.render.text import local_time, reference
@@ -217,10 +217,7 @@ def size_text(entry: Entry | None) -> str:
 
 def mode_text(entry: Entry | None) -> str:
     """``-rw-r--r--``; of a symlink its target as well."""
-    if entry is None:
-        return ""
-    mode = permissions(entry)
-    return f"{mode} -> {quote(entry.target)}" if entry.kind == Kind.SYMLINK else mode
+    return "" if entry is None else with_target(permissions(entry), entry)
 
 
 def _text(invocation: Invocation, repository: Repository, root: Root, version: LogVersion) -> None:
