@@ -49,6 +49,8 @@ POINTS: tuple[str, ...] = (
     "repair.committing",
     "repair.committed",  # the catalog names the new packs, the damaged ones lie where they were
     "repair.pack-moved",  # once for each damaged pack
+    "rebuild.journal-begun",  # where it is damaged: the new file is durable, nothing is moved away
+    "rebuild.packs-moved",  # those that only lost changes knew
     "rebuild.replayed",  # the new catalog is complete beside the old one
     "rebuild.replaced",
 )

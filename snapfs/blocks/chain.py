@@ -164,12 +164,24 @@ def read_pieces(pread: Pread, span: RecordSpan) -> Iterator[bytes]:
     at = span.start + RECORD_HEADER_BYTES
     last = span.end - END_BYTES
     while at < last:
-        compression, stored, raw, checksum = _decode_frame_header(pread(at, FRAME_HEADER_BYTES))
-        data = pread(at + FRAME_HEADER_BYTES, stored)
-        if len(data) != stored or xxh3_64_intdigest(data) != checksum:
-            raise DamageError("journal frame is damaged")
-        at += FRAME_HEADER_BYTES + stored
-        yield from _split(decompress(data, raw) if compression == COMPRESSION_ZSTD else data)
+        data, at = _read_frame(pread, at)
+        yield from _split(data)
+
+
+def read_first_piece(pread: Pread, start: int) -> bytes:
+    """The first piece of the record at ``start``, whatever has become of its rest. Raises ``DamageError``."""
+    data, _ = _read_frame(pread, start + RECORD_HEADER_BYTES)
+    return next(_split(data), b"")
+
+
+def _read_frame(pread: Pread, at: int) -> tuple[bytes, int]:
+    """What a frame holds, and where it ends."""
+    compression, stored, raw, checksum = _decode_frame_header(pread(at, FRAME_HEADER_BYTES))
+    data = pread(at + FRAME_HEADER_BYTES, stored)
+    if len(data) != stored or xxh3_64_intdigest(data) != checksum:
+        raise DamageError("journal frame is damaged")
+    end = at + FRAME_HEADER_BYTES + stored
+    return decompress(data, raw) if compression == COMPRESSION_ZSTD else data, end
 
 
 def _split(data: bytes) -> Iterator[bytes]:

@@ -64,9 +64,10 @@ class PackReader:
     Methods raise ``DamageError`` (``subject`` is the pack's name) unless they return findings.
     """
 
-    def __init__(self, backend: Backend, name: str) -> None:
+    def __init__(self, backend: Backend, name: str, *, key: str | None = None) -> None:
+        """``key``: where it lies, if not with the others."""
         self.name = name
-        self._reader = backend.open_reader(pack_key(name))
+        self._reader = backend.open_reader(pack_key(name) if key is None else key)
         self.size = self._reader.size
 
     def repository_id(self) -> bytes:

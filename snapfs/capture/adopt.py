@@ -21,6 +21,7 @@ from snapfs.repository.changes import change
 from snapfs.repository.locks import GC, root_lock
 from snapfs.repository.oldcatalog import NEW_CATALOG, remove_database
 from snapfs.repository.opened import Repository
+from snapfs.repository.setaside import known_packs
 from snapfs.storage.contract import StorageError, is_temporary
 
 REPAIR_STEM = "repair"
@@ -64,12 +65,6 @@ def give_back(repository: Repository, root_id: int) -> None:
     with suppress(OSError):
         # A copy-on-write filesystem counts the space as free only after it has committed.
         sync_filesystem(repository.fd)
-
-
-def known_packs(catalog: Catalog) -> set[str]:
-    """Names of the packs that the catalog knows, or knew until their files are removed."""
-    known = {str(row[1]) for row in catalog.execute(sql.PACKS)}
-    return known | {str(row[0]) for row in catalog.execute(sql.DOOMED)}
 
 
 def adopt_packs(repository: Repository) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from snapfs.cli.frame.command import Command, Example
@@ -9,6 +10,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
 from snapfs.cli.frame.params import flag
 from snapfs.cli.frame.where import choose, refuse_foreign, refuse_missing, refuse_read_only
+from snapfs.cli.render.lostchanges import lost_lines
 from snapfs.errors import Exit
 from snapfs.model.quote import quote
 from snapfs.model.units import format_count, format_duration
@@ -40,6 +42,11 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
             f"{format_count(result.journal_records, 'journal record')} "
             f"in {format_duration(result.duration_ns)}"
         )
+        for line in lost_lines(result.lost):
+            invocation.out.line(line)
+        for name in result.set_aside:
+            where = quote(os.path.join(result.path, os.fsencode(name)))
+            invocation.say(f"kept: {where}")
         if result.missing_blocks:
             invocation.say(
                 f"missing, of deleted or damaged packs: {format_count(result.missing_blocks, 'block')}; "
@@ -55,7 +62,11 @@ COMMAND = Command(
     description="""\
 Makes catalog.db again from the journal and the packs, when it is lost, damaged, or older than the journal
 (a copy put back). Every snapshot, name, tag, pin and time is as before. What `snapfs runs` shows is taken
-from the old catalog as far as that can still be read; the journal does not have it.""",
+from the old catalog as far as that can still be read; the journal does not have it.
+
+A journal that is damaged itself is used up to the damage. The changes behind it are lost then: they are counted, the
+snapshots and roots among them are named as far as that can still be read, and the exit code is 3. The damaged
+journal, and packs that only these changes knew, are moved to the folder `quarantine` of the repository.""",
     examples=(Example("snapfs rebuild-catalog", "when another command says so"),),
     schemas=("rebuild-catalog/1",),
 )

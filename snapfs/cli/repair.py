@@ -10,6 +10,7 @@ from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Changing
 from snapfs.cli.frame.where import choose, refuse_foreign, refuse_missing, refuse_read_only
 from snapfs.cli.render.findings import place
+from snapfs.cli.render.lostchanges import lost_lines
 from snapfs.cli.render.text import Mode
 from snapfs.errors import Exit
 from snapfs.fs.machine import host_id
@@ -44,6 +45,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         lines = [
             f"In {quote(chosen.path)}:",
             *_damage(plan),
+            *lost_lines(plan.lost_changes, dry_run=True),
             *asked.lines,
             *_gain(plan, dry_run=True),
         ]
@@ -146,6 +148,8 @@ def _finish(invocation: Invocation, result: RepairResult, *, dry_run: bool) -> i
         return code
     for line in _damage(result):
         invocation.out.line(line)
+    for line in lost_lines(result.lost_changes, dry_run=dry_run):
+        invocation.out.line(line)
     for finding in result.remaining:
         what = f"{printable(finding.where)}{place(finding)}: {printable(finding.what)}"
         invocation.out.line(f"remains: {what}")
@@ -174,6 +178,11 @@ file that ever had them; they are taken only where their digest is the same.
 What is found nowhere is lost: the file stays in its snapshots with its name and attributes, as one that could
 not be read; it is named by `diff`, `show` and `restore`, and `restore --delete` never removes it. Each such file
 is printed with the snapshots in which it is lost, and the exit code is 3.
+
+Changes that only a damaged part of the journal told of are lost where the catalog is lost as well. They are
+counted, and the snapshots and roots that are lost with them are named as far as that can still be read; packs that
+nothing else knows are moved to `quarantine`, where no `create` or `delete` takes them for leftovers. The exit code is
+3 here too.
 
 Nothing is removed: damaged files are moved to the folder `quarantine` of the repository, and a catalog that was
 made again leaves the old one as `catalog.db.old`; both can be removed when all is well. A repair that is

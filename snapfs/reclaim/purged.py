@@ -23,10 +23,9 @@ from snapfs.repository.changes import restart_journal
 from snapfs.repository.journalfile import JOURNAL_FOLDER, file_number
 from snapfs.repository.oldcatalog import NEW_CATALOG, OLD_CATALOG, remove_database
 from snapfs.repository.opened import Repository
+from snapfs.repository.setaside import QUARANTINE
 from snapfs.repository.takeout import UNFINISHED
 from snapfs.storage.contract import MissingObjectError, is_temporary
-
-QUARANTINE = "quarantine"
 
 
 def finish_purge(

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Self
 
-from snapfs.blocks.pack import PackInfo
 from snapfs.capture.held import NullSink, Sink
 from snapfs.capture.reader import BatchRead, FileReader, Outcome
 from snapfs.catalog import compiled as sql
@@ -140,7 +139,7 @@ def reread(
     return before - wanted(catalog)
 
 
-class _Taking:
+class _Taking(NullSink):
     """A sink for blocks that are wanted."""
 
     def __init__(self, catalog: Catalog, store: Store) -> None:
@@ -153,15 +152,6 @@ class _Taking:
         self._store.add(digest, data, large=large)
         see_found(self._catalog, digest)
         return True
-
-    def take_finished(self) -> list[PackInfo]:
-        return []
-
-    def flush(self) -> list[PackInfo]:
-        return []
-
-    def abandon(self) -> None:
-        return
 
 
 # --- what blocks may have been --------------------------------------------------------------------

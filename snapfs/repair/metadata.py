@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from snapfs.errors import DamageError, RepositoryError, SnapfsError
 from snapfs.progress import Progress
-from snapfs.repair.quarantine import QUARANTINE
+from snapfs.repository.beyond import LostChanges
 from snapfs.repository.changes import begin_journal, heal, journal, known_tail
 from snapfs.repository.config import NAME as CONFIG
 from snapfs.repository.config import Config, write_config
@@ -24,6 +24,7 @@ from snapfs.repository.oldcatalog import OLD_CATALOG
 from snapfs.repository.opened import CATALOG as CATALOG_FILE
 from snapfs.repository.opened import Repository
 from snapfs.repository.rebuild import rebuild_catalog
+from snapfs.repository.setaside import QUARANTINE
 from snapfs.storage.contract import Backend, MissingObjectError
 from snapfs.storage.files import FileBackend
 from snapfs.verify import Finding
@@ -63,9 +64,10 @@ def examine(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> Ex
         config, sound = find_config(backend, name)
     if not sound:
         report.add(CONFIG, "it is missing, damaged, or not that of the journal and the packs")
-    journal_counts = False
+    journal_counts = opened = False
     try:
         with Repository(path, write=False, lock_wait_s=lock_wait_s, config=config) as repository:
+            opened = True
             check_catalog(repository, report)
             progress.phase("checking journal")
             check_journal(repository, report)
@@ -76,11 +78,22 @@ def examine(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> Ex
         if os.path.lexists(os.path.join(path, CATALOG_FILE)):
             raise
         report.add(CATALOG, error.message)
+    if not opened:
+        with FileBackend(path) as backend:
+            _check_alone(Journal(backend, config.id), report)
     bad_catalog = journal_counts or any(one.where == CATALOG for one in report.findings)
     others = any(one.where not in (CATALOG, CONFIG) for one in report.findings)
     return Examined(
         config, tuple(report.findings), not sound, bad_catalog, others and not bad_catalog
     )
+
+
+def _check_alone(log: Journal, report: Report) -> None:
+    """What is wrong with the journal where there is no catalog to compare it with."""
+    newest = log.files()[-1:]
+    for finding in log.check():
+        if finding.file in newest:  # it stands for the older ones
+            report.add(journal_key(finding.file), finding.what, offset=finding.offset)
 
 
 def check_catalog(repository: Repository, report: Report) -> None:
@@ -120,25 +133,28 @@ def _is_damaged(log: Journal, tail: JournalTail | None) -> bool:
 
 def mend(
     path: bytes, examined: Examined, *, lock_wait_s: float | None, progress: Progress
-) -> list[str]:
-    """Make right what is wrong with them; where what was in the way is now.
+) -> tuple[list[str], LostChanges | None]:
+    """Make right what is wrong with them; where what was in the way is now, and what changes are lost.
 
     Killed between any two steps, the next repair finds what is left to do.
     """
     aside: list[str] = []
+    lost: LostChanges | None = None
     if examined.bad_config:
         with FileBackend(path, owner=_owner(path)) as backend:
             aside += _keep_config(backend)
             write_config(backend, examined.config)
     if examined.bad_catalog:
         before = _inode(path, CATALOG_FILE)
-        rebuild_catalog(path, lock_wait_s=lock_wait_s, progress=progress, repairing=True)
+        made = rebuild_catalog(path, lock_wait_s=lock_wait_s, progress=progress, repairing=True)
+        lost = made.lost
+        aside += made.set_aside
         if before is not None and _inode(path, OLD_CATALOG) == before:
             aside.append(os.fsdecode(OLD_CATALOG))
     elif examined.bad_journal:
         with Repository(path, write=True, lock_wait_s=lock_wait_s) as repository:
             aside += _begin_journal(repository)
-    return aside
+    return aside, lost
 
 
 def _inode(path: bytes, name: bytes) -> int | None:

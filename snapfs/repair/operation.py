@@ -23,8 +23,9 @@ from snapfs.progress import Progress
 from snapfs.repair.metadata import Examined, check_catalog, examine, mend
 from snapfs.repair.options import RepairOptions, RepairResult
 from snapfs.repair.packs import NOTHING, Mended, mend_packs, rehearse_packs
+from snapfs.repository.beyond import LostChanges
 from snapfs.repository.opened import Repository
-from snapfs.repository.rebuild import rehearse_catalog
+from snapfs.repository.rebuild import Rehearsed, rehearse_catalog
 from snapfs.repository.runs import recorded
 from snapfs.storage.contract import MissingObjectError, StorageError
 from snapfs.verify import Finding
@@ -50,12 +51,17 @@ def repair(
     examined = examine(path, lock_wait_s=lock_wait_s, progress=progress)
     aside: list[str] = []
     remaining: tuple[Finding, ...] = ()
+    lost: LostChanges | None = None
     with ExitStack() as stack:
         if options.dry_run:
-            repository, remaining = _as_it_would_be(path, examined, lock_wait_s, progress, stack)
+            repository, planned, remaining = _as_it_would_be(
+                path, examined, lock_wait_s, progress, stack
+            )
+            if planned is not None:
+                aside, lost = list(planned.set_aside), planned.lost
         else:
             if not examined.sound:
-                aside += mend(path, examined, lock_wait_s=lock_wait_s, progress=progress)
+                aside, lost = mend(path, examined, lock_wait_s=lock_wait_s, progress=progress)
                 remaining = examine(path, lock_wait_s=lock_wait_s, progress=progress).findings
             repository = stack.enter_context(
                 Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
@@ -70,8 +76,8 @@ def repair(
             with recorded(repository) as note:
                 mended = mend_packs(repository, suspects, options, progress=progress)
                 note.silent = examined.sound and mended == NOTHING
-                note.summary = _summary(examined, mended)
-                note.exit = 3 if mended.lost_files or remaining else 0
+                note.summary = _summary(examined, mended, lost)
+                note.exit = 3 if mended.lost_files or lost or remaining else 0
         return RepairResult(
             path=path,
             findings=tuple(report.findings),
@@ -79,13 +85,14 @@ def repair(
             catalog=examined.bad_catalog,
             journal=examined.bad_journal,
             packs=mended.packs,
-            set_aside=(*aside, *mended.set_aside),
+            set_aside=tuple(dict.fromkeys((*aside, *mended.set_aside))),
             sound_blocks=mended.sound_blocks,
             found_blocks=mended.found_blocks,
             reread_blocks=mended.reread_blocks,
             lost_blocks=mended.lost_blocks,
             lost_files=mended.lost_files,
             incomplete=mended.incomplete,
+            lost_changes=lost,
             remaining=remaining,
             read_bytes=report.read_bytes,
             duration_ns=clock.now_ns() - started_ns,
@@ -98,13 +105,15 @@ def _as_it_would_be(
     lock_wait_s: float | None,
     progress: Progress,
     stack: ExitStack,
-) -> tuple[Repository, tuple[Finding, ...]]:
-    """The repository with the catalog that it would have, and what would be wrong with that."""
+) -> tuple[Repository, Rehearsed | None, tuple[Finding, ...]]:
+    """The repository with the catalog that it would have, how that is made, and what would be wrong with it."""
     into: bytes | None = None
+    planned: Rehearsed | None = None
     if examined.bad_catalog:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="snapfs-repair-"))
         made = os.path.join(os.fsencode(folder), b"catalog.db")
-        if rehearse_catalog(path, examined.config, made, progress=progress):
+        planned = rehearse_catalog(path, examined.config, made, progress=progress)
+        if planned.replaces:
             into = made
     repository = stack.enter_context(
         Repository(path, write=False, lock_wait_s=lock_wait_s, config=examined.config, catalog=into)
@@ -112,7 +121,7 @@ def _as_it_would_be(
     report = Report(progress)
     if examined.bad_catalog:
         check_catalog(repository, report)
-    return repository, tuple(report.findings)
+    return repository, planned, tuple(report.findings)
 
 
 def _suspects(repository: Repository, options: RepairOptions, report: Report) -> frozenset[str]:
@@ -146,7 +155,7 @@ def _require_packs(repository: Repository, names: Sequence[str]) -> None:
                 raise
 
 
-def _summary(examined: Examined, mended: Mended) -> str:
+def _summary(examined: Examined, mended: Mended, lost: LostChanges | None) -> str:
     parts = [
         f"{word} made again"
         for word, bad in (
@@ -156,6 +165,8 @@ def _summary(examined: Examined, mended: Mended) -> str:
         )
         if bad
     ]
+    if lost is not None:
+        parts.append(f"{format_count(lost.records, 'change')} lost with the journal")
     found = mended.found_blocks + mended.reread_blocks
     parts.append(
         f"{format_count(len(mended.packs), 'pack')} damaged, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from snapfs.repository.beyond import LostChanges
 from snapfs.verify import Finding
 
 
@@ -63,6 +64,8 @@ class RepairResult:
     """files that needed one of these, by root and path"""
     incomplete: tuple[str, ...]
     """snapshots in which files are lost, as root@snapshot"""
+    lost_changes: LostChanges | None
+    """changes that only a damaged part of the journal told of, where the catalog is lost as well"""
     remaining: tuple[Finding, ...]
     """what is wrong still"""
     read_bytes: int
@@ -73,9 +76,9 @@ class RepairResult:
     @property
     def damaged(self) -> bool:
         """Whether there was anything to do."""
-        return bool(self.findings or self.packs or self.set_aside)
+        return bool(self.findings or self.packs or self.set_aside or self.lost_changes)
 
     @property
     def whole(self) -> bool:
         """Whether everything is as it was before the damage."""
-        return not (self.lost_files or self.remaining)
+        return not (self.lost_files or self.lost_changes or self.remaining)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from snapfs import faults
 from snapfs.blocks.pack import pack_key
 from snapfs.blocks.packreader import PackReader
-from snapfs.capture.adopt import REPAIR_STEM, known_packs
+from snapfs.capture.adopt import REPAIR_STEM
 from snapfs.errors import DamageError, SnapfsError
 from snapfs.repository.opened import Repository
+from snapfs.repository.setaside import QUARANTINE, is_pack_name, known_packs
 from snapfs.storage.contract import MissingObjectError, StorageError, is_temporary
-
-QUARANTINE = "quarantine"
-"""The folder of the repository where damaged files are moved to; nothing reads them there."""
-
-_NAME_DIGITS = 32
 
 
 def move_away(repository: Repository, packs: Iterable[str]) -> Iterator[str]:
@@ -37,12 +32,8 @@ def leftovers(repository: Repository) -> list[str]:
     return [
         name
         for name in repository.backend.names("packs")
-        if name not in known and _is_pack_name(name) and _is_damaged(repository, name)
+        if name not in known and is_pack_name(name) and _is_damaged(repository, name)
     ]
-
-
-def _is_pack_name(name: str) -> bool:
-    return len(name) == _NAME_DIGITS and set(name) <= set(string.hexdigits)
 
 
 def _is_damaged(repository: Repository, name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from snapfs.blocks.digest import block_digest
 from snapfs.blocks.loose import readings
-from snapfs.blocks.pack import PackInfo
+from snapfs.blocks.pack import PackInfo, pack_key
 from snapfs.blocks.packreader import PackReader
 from snapfs.blocks.store import BlockSink
 from snapfs.capture.adopt import REPAIR_STEM
@@ -24,6 +24,7 @@ from snapfs.errors import SnapfsError
 from snapfs.progress import Progress
 from snapfs.repair.names import Names
 from snapfs.repository.opened import Repository
+from snapfs.repository.setaside import QUARANTINE
 from snapfs.storage.contract import is_temporary
 from snapfs.verify.packs import Pack
 
@@ -104,7 +105,7 @@ class Salvage:
 
     def read_pack(self, pack: Pack) -> None:
         """Take over every block of a damaged pack that can be read; the others are wanted."""
-        reader = self._open(pack.name)
+        reader = self._open(pack_key(pack.name))
         try:
             counts = _block_counts(reader)
             rows = self._catalog.execute(sql.SEGMENTS_OF_PACK, {"pack": pack.id}).fetchall()
@@ -125,9 +126,9 @@ class Salvage:
             return block
         return block._replace(digest=self._names.of(block.id))
 
-    def _open(self, name: str) -> PackReader | None:
+    def _open(self, key: str) -> PackReader | None:
         try:
-            return PackReader(self._backend, name)
+            return PackReader(self._backend, key.rpartition("/")[2], key=key)
         except SnapfsError:
             return None
 
@@ -152,18 +153,19 @@ class Salvage:
     # --- in other packs --------------------------------------------------------------------------
 
     def search_packs(self) -> int:
-        """Look for what is wanted in everything that lies with the packs; how many blocks were found."""
+        """Look for what is wanted in all that lies with the packs, and in what was set aside; how many were found."""
         found = 0
-        for name in self._backend.names("packs"):
-            if not any_wanted(self._catalog):
-                break
-            if not is_temporary(name):
-                found += self._search_pack(name)
+        for folder in ("packs", QUARANTINE):
+            for name in self._backend.names(folder):
+                if not any_wanted(self._catalog):
+                    return found
+                if not is_temporary(name):
+                    found += self._search_pack(f"{folder}/{name}")
         return found
 
-    def _search_pack(self, name: str) -> int:
+    def _search_pack(self, key: str) -> int:
         found = 0
-        reader = self._open(name)
+        reader = self._open(key)
         if reader is None:
             return 0
         with reader:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
@@ -193,12 +193,16 @@ def heal(repository: Repository) -> None:
 
 
 def begin_journal(
-    log: Journal, catalog: Catalog, after: JournalTail | None, time_ns: int
+    log: Journal,
+    catalog: Catalog,
+    after: JournalTail | None,
+    time_ns: int,
+    lost: Mapping[str, Any] | None = None,
 ) -> JournalTail:
     """Go on in a new file with a dump of the catalog as it is now, whatever the journal said (inside a
-    write); the end of it.
+    write); the end of it. ``lost`` as in `dump.dump_record`.
     """
-    fresh = log.start_file(after, dump_record(catalog, time_ns))
+    fresh = log.start_file(after, dump_record(catalog, time_ns, lost))
     set_tail(catalog, fresh)
     return fresh
 

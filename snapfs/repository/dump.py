@@ -6,7 +6,7 @@ out are ``meta`` (the journal's own place) and what ``counter`` has, which stand
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snapfs.catalog import compiled as sql
@@ -40,10 +40,15 @@ DUMPED = {
 """Tables of a dump with the types of their columns, in the order in which they are put back."""
 
 
-def dump_record(catalog: Catalog, time_ns: int) -> Iterator[bytes]:
-    """The pieces of a record that holds all rows, read as they are asked for (inside a write)."""
+def dump_record(
+    catalog: Catalog, time_ns: int, lost: Mapping[str, Any] | None = None
+) -> Iterator[bytes]:
+    """The pieces of a record that holds all rows, read as they are asked for (inside a write).
+
+    ``lost``: changes that the journal before it told of and these rows do not have (`repository.beyond`).
+    """
     header = {"op": "dump", "time_ns": time_ns, "counters": counters(catalog)}
-    return encode_record(header, _tables(catalog))
+    return encode_record(header if lost is None else {**header, "lost": lost}, _tables(catalog))
 
 
 def _tables(catalog: Catalog) -> Iterator[RowBlock]:

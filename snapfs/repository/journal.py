@@ -236,6 +236,15 @@ class Journal:
                     return True
         return False
 
+    def remains(self, after: JournalTail) -> Iterator[tuple[int, bytes | None]]:
+        """Number and first piece of whatever begins behind ``after``, sound or not; None where no piece is."""
+        for name in self.files():
+            if file_number(name) >= file_number(after.file):
+                with self._open(name, headless=True) as file:
+                    for seq, piece in file.remains():
+                        if seq > after.seq:
+                            yield seq, piece
+
     def is_of_another(self, known: JournalTail) -> bool:
         """Whether the journal is whole and has another record in place of ``known``. Reads whole files."""
         try:
@@ -275,11 +284,11 @@ class Journal:
                     raise file.damage(span)
                 yield JournalRecord(file.tail(span), self._pieces(name, span, headless=headless))
 
-    def read(self, tail: JournalTail) -> JournalRecord:
+    def read(self, tail: JournalTail, *, headless: bool = False) -> JournalRecord:
         """The one record that ends at ``tail``, as ``verify_tail`` lists them."""
-        with self._open(tail.file) as file:
+        with self._open(tail.file, headless=headless) as file:
             span = file.span_before(tail)
-            return JournalRecord(file.tail(span), self._pieces(file.name, span))
+            return JournalRecord(file.tail(span), self._pieces(file.name, span, headless=headless))
 
     def sizes(self, tail: JournalTail) -> JournalSizes:
         """How large the record at the start of ``tail``'s file is, and what was added since."""

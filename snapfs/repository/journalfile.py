@@ -13,6 +13,7 @@ from snapfs.blocks.chain import (
     decode_end,
     decode_record_header,
     find_record_header,
+    read_first_piece,
     read_pieces,
     read_record,
 )
@@ -171,9 +172,28 @@ class JournalFile:
 
     def numbers(self) -> Iterator[int]:
         """Numbers of all records whose headers are sound, also behind damage."""
+        return (seq for seq, _ in self._beginnings())
+
+    def remains(self) -> Iterator[tuple[int, bytes | None]]:
+        """The same with the first piece of each, None if it is damaged; then of the record that ends the file."""
+        seq = 0
+        for seq, at in self._beginnings():
+            try:
+                yield seq, read_first_piece(self._reader.pread, at)
+            except (DamageError, RepositoryError):
+                yield seq, None
+        try:
+            end = decode_end(self._reader.pread(max(0, self.size - END_BYTES), END_BYTES))
+        except DamageError:
+            return
+        if end.seq > seq:
+            yield end.seq, None
+
+    def _beginnings(self) -> Iterator[tuple[int, int]]:
+        """Number and offset of each sound record header."""
         at = find_record_header(self._reader.pread, FILE_HEADER_BYTES, self.size)
         while at is not None:
-            yield decode_record_header(self._reader.pread(at, RECORD_HEADER_BYTES))[0]
+            yield decode_record_header(self._reader.pread(at, RECORD_HEADER_BYTES))[0], at
             at = find_record_header(self._reader.pread, at + 1, self.size)
 
     def is_torn(self, fault: Fault) -> bool:

@@ -9,6 +9,10 @@ What cannot be made again is said and counted: a journal that is damaged is used
 sound, and blocks whose packs are gone are marked as lost, so that whoever still has their bytes
 stores them anew. The journal then begins anew with a dump of what there is. A catalog that is sound
 and knows more than the journal is never replaced by less.
+
+Changes that are lost with a part of the journal are in that dump's header (`repository.beyond`), the
+damaged files and the packs that only these changes knew go to quarantine, and only then the new catalog
+is put in place: killed anywhere before, the next rebuild tells the same.
 """
 
 from __future__ import annotations
@@ -16,15 +20,17 @@ from __future__ import annotations
 import contextlib
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from snapfs import faults
+from snapfs.blocks.pack import pack_key
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import Catalog
 from snapfs.clock import Clock
 from snapfs.errors import DamageError, NoRepositoryError, RepositoryError
 from snapfs.model.units import format_count
 from snapfs.progress import Progress
+from snapfs.repository.beyond import LostChanges, find_lost_changes, unfinished_loss
 from snapfs.repository.changes import begin_journal, set_tail, tail_of
 from snapfs.repository.config import Config
 from snapfs.repository.identity import restore_config
@@ -42,12 +48,10 @@ from snapfs.repository.oldcatalog import (
 )
 from snapfs.repository.opened import CATALOG, repository_at
 from snapfs.repository.replay import PackDigests, apply
+from snapfs.repository.setaside import QUARANTINE, set_aside_packs, unknown_packs
 from snapfs.storage.contract import is_temporary
 from snapfs.storage.files import FileBackend
 from snapfs.storage.path import absolute
-
-DAMAGED_PREFIX = "damaged-"
-_COPY_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,11 @@ class RebuildResult:
     duration_ns: int
     """time it took"""
     problems: int
-    """things that are lost; each was told"""
+    """things that are lost, or that were damaged"""
+    lost: LostChanges | None
+    """changes that only the damaged part of the journal told of"""
+    set_aside: tuple[str, ...]
+    """files that were moved out of the way, by their place in the repository now"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +156,21 @@ def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
 # --- catalog --------------------------------------------------------------------------------------
 
 
-def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Progress) -> bool:
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a rebuild would do."""
+
+    replaces: bool
+    """whether the catalog in place would be replaced"""
+    lost: LostChanges | None
+    set_aside: tuple[str, ...]
+    """files that would be moved out of the way"""
+
+
+def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Progress) -> Rehearsed:
     """Make the catalog that a rebuild would put in place, as the file ``into``, which must not exist.
 
-    False, and nothing is there, if the one in place would stay. Writes nothing into the repository.
+    Nothing is there if the one in place would stay. Writes nothing into the repository.
     Raises RepositoryError if there is nothing to make it from.
     """
     with ExitStack() as stack:
@@ -162,14 +181,21 @@ def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Prog
             replayed = _replay(folder, log, catalog, progress)
             old = sound_tail(folder.file(CATALOG), config.id)
             kept = old is not None and old.seq > replayed.seq
-            if kept or replayed.fault:
-                progress.note(_what_is_damaged(replayed, kept=kept))
-            if not kept:
+            if kept:
+                catalog.close()
+                catalog = Catalog(folder.file(CATALOG), write=False)
+            else:
                 _require_something(folder, replayed)
-            catalog.checkpoint()
+                catalog.checkpoint()
+            lost = _find_loss(folder, config, log, catalog, replayed, old)
+            if lost is None and (kept or replayed.fault):
+                progress.note(_what_is_damaged(replayed, kept=kept))
+            aside = [] if lost is None else [pack_key(name) for name in lost.packs]
+            if lost is not None or kept or replayed.fault:
+                aside += [journal_key(name) for name in log.files()]
         finally:
             catalog.close()
-    return not kept
+    return Rehearsed(not kept, lost, tuple(aside))
 
 
 def _require_something(folder: _Folder, replayed: _Replayed) -> None:
@@ -208,35 +234,34 @@ def _rebuild(
                 f"the old catalog knew another change {replayed.seq} than the journal: it is kept as "
                 f"{os.fsdecode(OLD_CATALOG)}"
             )
-        broken = kept or bool(replayed.fault)
-        torn = 0 if broken else _torn_bytes(folder, config, log, replayed)
-        if broken:
-            progress.note(_what_is_damaged(replayed, kept=kept))
-        elif torn:
-            progress.note(
-                f"the journal ends with {torn} bytes of an unfinished record, after record "
-                f"{replayed.seq}: if no run was killed there, the change it told of is lost"
-            )
         if kept:
             catalog.close()
             catalog = Catalog(folder.file(CATALOG), write=True)
         else:
             _require_something(folder, replayed)
-        lost = Lost(0, any=False)
+        lost = _find_loss(folder, config, log, catalog, replayed, old)
+        broken = kept or bool(replayed.fault) or lost is not None
+        if broken and lost is None:
+            progress.note(_what_is_damaged(replayed, kept=kept))
+        missing = Lost(0, any=False)
         if not repairing:
             progress.phase("looking for packs")
-            lost = mark_lost(catalog, folder.backend, progress=progress)
-        tail = replayed.tail
-        if broken or lost.any:
+            missing = mark_lost(catalog, folder.backend, progress=progress)
+        tail, aside = replayed.tail, []
+        if broken or missing.any:
             with catalog.write():
                 after = tail_of(catalog) or replayed.tail
-                tail = begin_journal(log, catalog, after, clock.now_ns())
+                told = None if lost is None else lost.to_json()
+                tail = begin_journal(log, catalog, after, clock.now_ns(), told)
+                faults.point("rebuild.journal-begun")
+                if broken:
+                    aside = _set_aside(folder, log, lost)
         elif tail is not None:
             log.truncate(tail)
         roots, snapshots, _, _, _, _, blocks = catalog.one(sql.TOTALS)
         result = RebuildResult(
-            folder.path, snapshots, roots, blocks, replayed.records, lost.needed,
-            clock.now_ns() - started_ns, int(broken or bool(torn)) + bool(lost.needed),
+            folder.path, snapshots, roots, blocks, replayed.records, missing.needed,
+            clock.now_ns() - started_ns, int(broken) + bool(missing.needed), lost, tuple(aside),
         )  # fmt: skip
         if not kept:
             carry_runs(folder.file(CATALOG), catalog)
@@ -248,8 +273,6 @@ def _rebuild(
         faults.point("rebuild.replayed")
         _put_in_place(folder, keep_old=broken or strays or repairing)
     faults.point("rebuild.replaced")
-    if broken:
-        _set_aside(folder, log)
     if tail is not None:
         log.remove_older(tail)
     return result
@@ -302,20 +325,41 @@ def _what_is_damaged(replayed: _Replayed, *, kept: bool) -> str:
     what = replayed.fault or "the journal ends before the last change"
     if kept:
         return f"{what}; catalog.db knows more and stays"
-    if replayed.lost:
-        return f"{what}; every change after record {replayed.seq} is lost"
     return f"{what}; no change is lost"
 
 
-def _torn_bytes(folder: _Folder, config: Config, log: Journal, replayed: _Replayed) -> int:
-    """Bytes of an unfinished record at the end, unless a sound catalog says that none was announced."""
-    if replayed.tail is None:
-        return 0
-    state = log.verify_tail(replayed.tail)
-    if not isinstance(state, Torn):
-        return 0
-    known = sound_tail(folder.file(CATALOG), config.id)
-    return 0 if known is not None and known.seq >= replayed.seq else state.torn_bytes
+def _find_loss(
+    folder: _Folder,
+    config: Config,
+    log: Journal,
+    catalog: Catalog,
+    replayed: _Replayed,
+    old: JournalTail | None,
+) -> LostChanges | None:
+    """What the journal told of and ``catalog``, the one to be used, has not; ``old`` as in `sound_tail`."""
+    tail = replayed.tail
+    vouched = old is not None and old.seq >= replayed.seq
+    if vouched and old is not None:
+        tail = old
+    if tail is None:
+        return None
+    torn = 0
+    if not (vouched or replayed.fault):
+        # Nobody knows whether that record was ever announced, but a catalog which says that none was.
+        state = log.verify_tail(tail)
+        torn = state.torn_bytes if isinstance(state, Torn) else 0
+    if torn:
+        what = f"the journal ends with {torn} bytes of an unfinished record"
+    else:
+        what = replayed.fault or "the journal ends before the last change"
+    lost = unfinished_loss(log, tail) if not vouched else None
+    if lost is None:
+        least = int(bool(torn) or (replayed.lost and not vouched))
+        lost = find_lost_changes(log, catalog, tail, what, certain=not torn, least=least)
+    if lost is None:
+        return None
+    unknown = unknown_packs(folder.backend, catalog, config.id)
+    return replace(lost, packs=tuple(sorted({*lost.packs, *unknown})))
 
 
 def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: RebuildResult) -> None:
@@ -324,6 +368,8 @@ def _record_run(catalog: Catalog, clock: Clock, started_ns: int, result: Rebuild
         f"{format_count(result.snapshots, 'snapshot')} from "
         f"{format_count(result.journal_records, 'record')}"
     )
+    if result.lost is not None:
+        summary += f"; {format_count(result.lost.records, 'change')} lost: {result.lost.what}"
     with catalog.write():
         row = (
             catalog.take("run"), "rebuild-catalog", None, started_ns, clock.now_ns(),
@@ -361,17 +407,15 @@ def _put_in_place(folder: _Folder, *, keep_old: bool) -> None:
     os.fsync(fd)
 
 
-def _set_aside(folder: _Folder, log: Journal) -> None:
-    """Keep journal files that are no longer part of the chain under a name that says so."""
-    for name in log.files()[:-1]:
-        with (
-            folder.backend.open_reader(journal_key(name)) as reader,
-            folder.backend.create("journal", "journal") as writer,
-        ):
-            at = 0
-            while data := reader.pread(at, _COPY_BYTES):
-                writer.write(data)
-                at += len(data)
-            writer.commit(DAMAGED_PREFIX + name)
-        folder.backend.remove(journal_key(name))
-    folder.backend.sync("journal")
+def _set_aside(folder: _Folder, log: Journal, lost: LostChanges | None) -> list[str]:
+    """Move what only lost changes knew, and all but the newest file of the journal; where they are now.
+
+    The packs are no longer known to anything: whoever took them in would sooner or later free them.
+    """
+    backend = folder.backend
+    there = set(backend.names("packs"))
+    aside = (
+        [] if lost is None else set_aside_packs(backend, [*filter(there.__contains__, lost.packs)])
+    )
+    faults.point("rebuild.packs-moved")
+    return aside + [backend.set_aside(journal_key(name), QUARANTINE) for name in log.files()[:-1]]

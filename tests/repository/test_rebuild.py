@@ -365,11 +365,13 @@ def test_damaged_record(store: Store) -> None:
     rebuilt = Rebuilt(store)
     assert rebuilt.result.problems == 1
     assert rebuilt.result.journal_records == 3
-    (note,) = rebuilt.notes
-    assert "every change after record 3 is lost" in note
-    assert "journal/0000000001.log" in note
+    lost = rebuilt.result.lost
+    assert lost is not None
+    assert (lost.records, lost.unreadable, lost.certain) == (2, 1, True)
+    assert [one.name for one in lost.snapshots] == ["s3"]
+    assert "journal/0000000001.log" in lost.what
     assert {name: views[name] for name in ("s0", "s1")} == store.views()
-    kept = store.path / "journal" / "damaged-0000000001.log"
+    kept = store.path / "quarantine" / "0000000001.log"
     assert kept.read_bytes() == damaged
     assert log(store).name == "0000000002.log"
     result = store.verify()
@@ -436,8 +438,12 @@ def test_torn_end_is_cut_off(store: Store) -> None:
     store.lose_catalog()
     rebuilt = Rebuilt(store)
     assert rebuilt.result.problems == 1
-    assert "unfinished record" in rebuilt.notes[0]
-    assert store.tables() == before
+    lost = rebuilt.result.lost
+    assert lost is not None
+    assert "unfinished record" in lost.what
+    assert (lost.records, lost.certain, lost.packs) == (1, False, ())
+    assert {**store.tables(), "META": []} == {**before, "META": []}
+    before = store.tables()
     store.clean()
     # A catalog that knows no more than the journal vouches for it.
     with log(store).open("ab") as file:
@@ -454,7 +460,10 @@ def test_a_cut_end_is_told(cut: int, store: Store) -> None:
     store.lose_catalog()
     rebuilt = Rebuilt(store)
     assert rebuilt.result.problems == 1
-    assert "the change it told of is lost" in rebuilt.notes[0]
+    lost = rebuilt.result.lost
+    assert lost is not None
+    assert [one.name for one in lost.snapshots] == ["s3"] * (cut <= 10), "as far as it can be read"
+    assert len(lost.packs) == 1
     assert store.verify().findings == ()
 
 
@@ -503,7 +512,9 @@ def test_old_catalog_and_damaged_journal_are_not_mixed(store: Store) -> None:
         store.take("s6")
     assert log(store).read_bytes() == before
     rebuilt = Rebuilt(store)
-    assert "every change after record 5 is lost" in rebuilt.notes[0]
+    lost = rebuilt.result.lost
+    assert lost is not None
+    assert (lost.records, lost.unreadable, lost.certain) == (2, 1, True)
     assert set(store.views()) == {"s0", "s1", "s2", "s3"}
     store.take("s6")
 
