@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
@@ -10,7 +11,8 @@ from snapfs.blocks.pack import pack_key
 from snapfs.blocks.packreader import PackReader
 from snapfs.capture.adopt import REPAIR_STEM
 from snapfs.errors import DamageError, SnapfsError
-from snapfs.repository.opened import Repository
+from snapfs.repository.oldcatalog import OLD_CATALOG
+from snapfs.repository.opened import CATALOG, Repository
 from snapfs.repository.setaside import QUARANTINE, is_pack_name, known_packs
 from snapfs.storage.contract import MissingObjectError, StorageError, is_temporary
 
@@ -49,6 +51,24 @@ def _is_damaged(repository: Repository, name: str) -> bool:
         return True
     except SnapfsError:
         return False
+
+
+def possible_packs(repository: Repository) -> Iterator[str]:
+    """Keys of all files that may be packs: what lies with them or in quarantine, whatever it is called, and what
+    stands where a catalog should.
+    """
+    backend = repository.backend
+    for folder in ("packs", QUARANTINE):
+        for name in backend.names(folder):
+            if not is_temporary(name):
+                yield f"{folder}/{name}"
+    for database in (CATALOG, OLD_CATALOG):
+        if os.path.join(repository.path, database) == repository.catalog.path:
+            continue  # closing a descriptor of it would take SQLite's locks away
+        key = os.fsdecode(database)
+        with suppress(SnapfsError), PackReader(backend, key, key=key) as reader:
+            reader.repository_id()
+            yield key
 
 
 def remove_unfinished(repository: Repository) -> None:

@@ -23,9 +23,8 @@ from snapfs.catalog.stage import Stage
 from snapfs.errors import SnapfsError
 from snapfs.progress import Progress
 from snapfs.repair.names import Names
+from snapfs.repair.quarantine import possible_packs
 from snapfs.repository.opened import Repository
-from snapfs.repository.setaside import QUARANTINE
-from snapfs.storage.contract import is_temporary
 from snapfs.verify.packs import Pack
 
 
@@ -93,7 +92,7 @@ class Salvage:
     def __init__(
         self, repository: Repository, store: Store, names: Names, *, progress: Progress
     ) -> None:
-        self._backend = repository.backend
+        self._repository = repository
         self._catalog: Catalog = repository.catalog
         self._store = store
         self._names = names
@@ -128,7 +127,7 @@ class Salvage:
 
     def _open(self, key: str) -> PackReader | None:
         try:
-            return PackReader(self._backend, key.rpartition("/")[2], key=key)
+            return PackReader(self._repository.backend, key.rpartition("/")[2], key=key)
         except SnapfsError:
             return None
 
@@ -153,14 +152,12 @@ class Salvage:
     # --- in other packs --------------------------------------------------------------------------
 
     def search_packs(self) -> int:
-        """Look for what is wanted in all that lies with the packs, and in what was set aside; how many were found."""
+        """Look for what is wanted in whatever may be a pack; how many blocks were found."""
         found = 0
-        for folder in ("packs", QUARANTINE):
-            for name in self._backend.names(folder):
-                if not any_wanted(self._catalog):
-                    return found
-                if not is_temporary(name):
-                    found += self._search_pack(f"{folder}/{name}")
+        for key in possible_packs(self._repository):
+            if not any_wanted(self._catalog):
+                break
+            found += self._search_pack(key)
         return found
 
     def _search_pack(self, key: str) -> int:

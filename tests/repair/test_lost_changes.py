@@ -150,3 +150,28 @@ def test_what_only_a_lost_change_moved_is_found(lossy: Lossy) -> None:
     lossy.run("repair", "--yes", ok=(3,))
     lossy.run("verify", "--data")
     lossy.run("restore", "tree@one", "--to", lossy.tree.parent / "restored")
+
+
+@pytest.mark.parametrize("other", ["pack", "catalog.db"])
+def test_files_that_are_called_like_others(other: str, lossy: Lossy) -> None:
+    """A rebuilt catalog has no digests for what is not in its place; the segment's checksum finds it."""
+    packs = lossy.path / "packs"
+    first, second = packs / lossy.packs["one"], packs / lossy.packs["two"]
+    unlock_and_remove(lossy.tree)
+    for file in lossy.path.glob("catalog.db*"):
+        file.unlink()
+    if other == "pack":
+        aside = first.rename(lossy.path / "aside")
+        second.rename(first)
+        aside.rename(second)
+    else:
+        first.rename(lossy.path / "catalog.db")
+    planned = lossy.run("repair", "--dry-run", "--json").json()
+    done = lossy.run("repair", "--yes", "--json").json()
+    assert planned["found_blocks"] == done["found_blocks"] > 0
+    lossy.run("verify", "--data")
+    for name in ("one", "two", "three"):
+        target = lossy.tree.parent / "restored"
+        lossy.run("restore", f"tree@{name}", "--to", target)
+        assert_same(lossy.states[name], survey(target))
+        unlock_and_remove(target)

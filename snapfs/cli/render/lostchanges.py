@@ -16,12 +16,14 @@ def lost_lines(lost: LostChanges | None, *, dry_run: bool = False) -> Iterator[s
     if lost is None:
         return
     clock = Clock()
-    changes = format_count(lost.records, "change")
+    least = "at least " if lost.unreadable else ""
+    changes = least + format_count(lost.records, "change")
     after = "" if lost.after_ns is None else f" after {local_time(lost.after_ns, clock)}"
     if lost.certain:
         yield f"lost: {changes} of the repository made{after}: {printable(lost.what)}"
     else:
-        yield f"lost, if no run was killed there: {changes}{after}: {printable(lost.what)}"
+        what = f"all that was changed{after}: {printable(lost.what)}"
+        yield f"lost, unless it is of a run that was killed: {what}"
     for label in lost.roots:
         yield f"lost: root {printable(label)}"
     for one in lost.snapshots:
