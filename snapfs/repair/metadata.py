@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from snapfs.errors import DamageError, RepositoryError, SnapfsError
 from snapfs.progress import Progress
-from snapfs.repository.beyond import LostChanges
+from snapfs.repository.beyond import LostChanges, untold_loss
 from snapfs.repository.changes import begin_journal, heal, journal, known_tail
 from snapfs.repository.config import NAME as CONFIG
 from snapfs.repository.config import Config, write_config
@@ -46,10 +46,12 @@ class Examined:
     bad_catalog: bool
     bad_journal: bool
     """it has damage, and the catalog knows all that it told"""
+    untold: LostChanges | None
+    """what a repair that was killed had given up and told nobody"""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong with them."""
+        """Whether nothing is wrong with them now."""
         return not (self.bad_config or self.bad_catalog or self.bad_journal)
 
 
@@ -65,9 +67,11 @@ def examine(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> Ex
     if not sound:
         report.add(CONFIG, "it is missing, damaged, or not that of the journal and the packs")
     journal_counts = opened = False
+    untold: LostChanges | None = None
     try:
         with Repository(path, write=False, lock_wait_s=lock_wait_s, config=config) as repository:
             opened = True
+            untold = untold_loss(repository.catalog)
             check_catalog(repository, report)
             progress.phase("checking journal")
             check_journal(repository, report)
@@ -83,9 +87,8 @@ def examine(path: bytes, *, lock_wait_s: float | None, progress: Progress) -> Ex
             _check_alone(Journal(backend, config.id), report)
     bad_catalog = journal_counts or any(one.where == CATALOG for one in report.findings)
     others = any(one.where not in (CATALOG, CONFIG) for one in report.findings)
-    return Examined(
-        config, tuple(report.findings), not sound, bad_catalog, others and not bad_catalog
-    )
+    bad_journal = others and not bad_catalog
+    return Examined(config, tuple(report.findings), not sound, bad_catalog, bad_journal, untold)
 
 
 def _check_alone(log: Journal, report: Report) -> None:
@@ -139,7 +142,7 @@ def mend(
     Killed between any two steps, the next repair finds what is left to do.
     """
     aside: list[str] = []
-    lost: LostChanges | None = None
+    lost = examined.untold
     if examined.bad_config:
         with FileBackend(path, owner=_owner(path)) as backend:
             aside += _keep_config(backend)
@@ -147,7 +150,7 @@ def mend(
     if examined.bad_catalog:
         before = _inode(path, CATALOG_FILE)
         made = rebuild_catalog(path, lock_wait_s=lock_wait_s, progress=progress, repairing=True)
-        lost = made.lost
+        lost = made.lost or lost
         aside += made.set_aside
         if before is not None and _inode(path, OLD_CATALOG) == before:
             aside.append(os.fsdecode(OLD_CATALOG))

@@ -23,7 +23,8 @@ from snapfs.progress import Progress
 from snapfs.repair.metadata import Examined, check_catalog, examine, mend
 from snapfs.repair.options import RepairOptions, RepairResult
 from snapfs.repair.packs import NOTHING, Mended, mend_packs, rehearse_packs
-from snapfs.repository.beyond import LostChanges
+from snapfs.repository.beyond import LostChanges, keep_untold
+from snapfs.repository.changes import heal
 from snapfs.repository.opened import Repository
 from snapfs.repository.rebuild import Rehearsed, rehearse_catalog
 from snapfs.repository.runs import recorded
@@ -51,14 +52,14 @@ def repair(
     examined = examine(path, lock_wait_s=lock_wait_s, progress=progress)
     aside: list[str] = []
     remaining: tuple[Finding, ...] = ()
-    lost: LostChanges | None = None
+    lost = examined.untold
     with ExitStack() as stack:
         if options.dry_run:
             repository, planned, remaining = _as_it_would_be(
                 path, examined, lock_wait_s, progress, stack
             )
             if planned is not None:
-                aside, lost = list(planned.set_aside), planned.lost
+                aside, lost = list(planned.set_aside), planned.lost or lost
         else:
             if not examined.sound:
                 aside, lost = mend(path, examined, lock_wait_s=lock_wait_s, progress=progress)
@@ -66,6 +67,10 @@ def repair(
             repository = stack.enter_context(
                 Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
             )
+            if os.path.isdir(os.path.join(repository.path, b"packs")):
+                heal(
+                    repository
+                )  # a change that was never finished is no damage, and readers lack it
         report = Report(progress)
         for finding in examined.findings:
             report.take(finding)
@@ -75,9 +80,12 @@ def repair(
         else:
             with recorded(repository) as note:
                 mended = mend_packs(repository, suspects, options, progress=progress)
-                note.silent = examined.sound and mended == NOTHING
+                note.silent = examined.sound and mended == NOTHING and lost is None
                 note.summary = _summary(examined, mended, lost)
                 note.exit = 3 if mended.lost_files or lost or remaining else 0
+            if lost is not None:
+                with repository.catalog.write() as catalog:
+                    keep_untold(catalog, None)
         return RepairResult(
             path=path,
             findings=tuple(report.findings),

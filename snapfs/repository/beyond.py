@@ -5,11 +5,12 @@ begins with what it was about, and its frames have checksums of their own: so th
 lost can often be named. Where even that is unreadable, records are counted by their numbers.
 
 Whoever goes on without these changes writes what is lost into the dump with which the journal begins anew
-(``lost`` in its header): killed before it has told anybody, the next run finds it there.
+(``lost`` in its header) and into the catalog, until it is told: killed before that, the next run finds it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
@@ -21,6 +22,9 @@ from snapfs.errors import NONSENSE, SnapfsError
 from snapfs.repository.journal import Journal, JournalTail
 from snapfs.repository.replay import root_from_json, snapshot_from_json
 from snapfs.stream.record import decode_record
+
+UNTOLD = "lost"
+"""What the catalog has of a loss that nobody was told of yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,4 +160,21 @@ def unfinished_loss(log: Journal, tail: JournalTail) -> LostChanges | None:
         header, _ = decode_record(log.read(tail, headless=True).pieces)
         return lost_from_json(header["lost"]) if header.get("lost") is not None else None
     except (SnapfsError, *NONSENSE):
+        return None
+
+
+def keep_untold(catalog: Catalog, lost: LostChanges | None) -> None:
+    """Remember a loss until it is told, or that it was (inside a write)."""
+    if lost is None:
+        catalog.drop_meta(UNTOLD)
+    else:
+        catalog.set_meta(UNTOLD, json.dumps(lost.to_json()))
+
+
+def untold_loss(catalog: Catalog) -> LostChanges | None:
+    """The loss that is remembered. What makes no sense is none."""
+    text = catalog.meta(UNTOLD)
+    try:
+        return None if text is None else lost_from_json(json.loads(text))
+    except NONSENSE:
         return None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+from contextlib import closing
 from types import NoneType
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import SIDES, Catalog
 from snapfs.errors import SnapfsError
 from snapfs.fs.patterns import PURGED
+from snapfs.repository.beyond import LostChanges, untold_loss
 from snapfs.repository.changes import tail_of
 from snapfs.repository.journal import JournalTail
 from snapfs.repository.opened import CATALOG
@@ -46,6 +48,15 @@ def sound_tail(path: bytes, repository_id: bytes) -> JournalTail | None:
         return None
     finally:
         old.close()
+
+
+def untold_loss_at(path: bytes) -> LostChanges | None:
+    """What the catalog at ``path`` says to be lost and not told yet, as far as it can be read."""
+    try:
+        with closing(Catalog(path, write=False)) as old, old.read():
+            return untold_loss(old)
+    except SnapfsError:
+        return None
 
 
 def carry_runs(path: bytes, catalog: Catalog) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 
 from snapfs import faults
@@ -30,7 +30,7 @@ from snapfs.clock import Clock
 from snapfs.errors import DamageError, NoRepositoryError, RepositoryError
 from snapfs.model.units import format_count
 from snapfs.progress import Progress
-from snapfs.repository.beyond import LostChanges, find_lost_changes, unfinished_loss
+from snapfs.repository.beyond import LostChanges, find_lost_changes, keep_untold, unfinished_loss
 from snapfs.repository.changes import begin_journal, set_tail, tail_of
 from snapfs.repository.config import Config
 from snapfs.repository.identity import restore_config
@@ -45,6 +45,7 @@ from snapfs.repository.oldcatalog import (
     carry_runs,
     remove_database,
     sound_tail,
+    untold_loss_at,
 )
 from snapfs.repository.opened import CATALOG, repository_at
 from snapfs.repository.replay import PackDigests, apply
@@ -115,7 +116,8 @@ def rebuild_catalog(
     """Make ``catalog.db`` (and a lost or damaged ``config``) again.
 
     ``repairing``: the caller looks for missing blocks itself, and for what the old catalog said of them,
-    which stays beside the new one; no block is marked as lost.
+    which stays beside the new one; no block is marked as lost, and the caller forgets what it has told
+    (`beyond.keep_untold`).
 
     Raises NoRepositoryError, LockedError (another snapfs is at work), RepositoryError (nothing to
     make it from; a newer format), StorageFullError.
@@ -253,6 +255,7 @@ def _rebuild(
                 after = tail_of(catalog) or replayed.tail
                 told = None if lost is None else lost.to_json()
                 tail = begin_journal(log, catalog, after, clock.now_ns(), told)
+                keep_untold(catalog, lost)
                 faults.point("rebuild.journal-begun")
                 if broken:
                     aside = _set_aside(folder, log, lost)
@@ -275,6 +278,9 @@ def _rebuild(
     faults.point("rebuild.replaced")
     if tail is not None:
         log.remove_older(tail)
+    if lost is not None and not repairing:
+        with closing(Catalog(folder.file(CATALOG), write=True)) as told_now, told_now.write():
+            keep_untold(told_now, None)
     return result
 
 
@@ -352,7 +358,7 @@ def _find_loss(
         what = f"the journal ends with {torn} bytes of an unfinished record"
     else:
         what = replayed.fault or "the journal ends before the last change"
-    lost = unfinished_loss(log, tail) if not vouched else None
+    lost = untold_loss_at(folder.file(CATALOG)) if vouched else unfinished_loss(log, tail)
     if lost is None:
         least = int(bool(torn) or (replayed.lost and not vouched))
         lost = find_lost_changes(log, catalog, tail, what, certain=not torn, least=least)

@@ -118,7 +118,13 @@ def test_it_is_said_and_kept(command: str, lossy: Lossy) -> None:
 
 @pytest.mark.parametrize(
     "point",
-    ["journal.record-started", "rebuild.journal-begun", "rebuild.packs-moved", "rebuild.replayed"],
+    [
+        "journal.record-started",
+        "rebuild.journal-begun",
+        "rebuild.packs-moved",
+        "rebuild.replayed",
+        "rebuild.replaced",
+    ],
 )
 def test_killed_before_it_was_said(
     point: str, lossy: Lossy, monkeypatch: pytest.MonkeyPatch
@@ -140,6 +146,17 @@ def test_killed_before_it_was_said(
     assert lossy.quarantine() >= {"0000000001.log", *gone}
     assert (lossy.path / "quarantine" / "0000000001.log").read_bytes() == damaged
     lossy.is_whole("one", "two")
+
+
+def test_a_change_that_was_not_finished_is(lossy: Lossy) -> None:
+    """Whoever only reads after a repair lacks nothing."""
+    old = (lossy.path / "catalog.db").read_bytes()
+    lossy.run("create", lossy.tree, "--name", "last")
+    for file in lossy.path.glob("catalog.db*"):
+        file.unlink()
+    (lossy.path / "catalog.db").write_bytes(old)
+    lossy.run("repair", "--yes")
+    assert "last" in str(lossy.run("list", "--all", "--json").json_lines())
 
 
 def test_what_only_a_lost_change_moved_is_found(lossy: Lossy) -> None:
