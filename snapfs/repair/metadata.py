@@ -25,7 +25,7 @@ from snapfs.repository.opened import CATALOG as CATALOG_FILE
 from snapfs.repository.opened import Repository
 from snapfs.repository.rebuild import rebuild_catalog
 from snapfs.repository.setaside import QUARANTINE
-from snapfs.storage.contract import Backend, MissingObjectError
+from snapfs.storage.contract import Backend, ForeignObjectError, MissingObjectError
 from snapfs.storage.files import FileBackend
 from snapfs.verify import Finding
 from snapfs.verify.contents import check_contents
@@ -125,12 +125,14 @@ def _journal_counts(repository: Repository, report: Report) -> bool:
 
 
 def _is_damaged(log: Journal, tail: JournalTail | None) -> bool:
-    """Whether nobody can go on writing where the catalog says, also because of a file header."""
+    """Whether nobody can go on writing where the catalog says, also because of a file header, or a folder of
+    that name.
+    """
     try:
         if tail is None:
             log.last_tail()
         return isinstance(log.verify_tail(tail), Damaged)
-    except DamageError:
+    except (DamageError, ForeignObjectError):
         return True
 
 

@@ -13,7 +13,13 @@ from snapfs.errors import DamageError, RepositoryError, SnapfsError
 from snapfs.repository import config as configs
 from snapfs.repository.config import Config
 from snapfs.repository.journalfile import file_number, read_repository_id
-from snapfs.storage.contract import Backend, MissingObjectError, StorageError, is_temporary
+from snapfs.storage.contract import (
+    Backend,
+    ForeignObjectError,
+    MissingObjectError,
+    StorageError,
+    is_temporary,
+)
 
 
 def restore_config(backend: Backend, name: str) -> Config:
@@ -30,7 +36,7 @@ def find_config(backend: Backend, name: str) -> tuple[Config, bool]:
     Raises RepositoryError for a newer format, or if there is nothing to make it from.
     """
     config: Config | None = None
-    with contextlib.suppress(MissingObjectError, DamageError):
+    with contextlib.suppress(MissingObjectError, ForeignObjectError, DamageError):
         config = configs.read_config(backend)
         configs.check(config, write=True)
     journal_ids = _journal_ids(backend)

@@ -36,6 +36,10 @@ class MissingObjectError(StorageError):
     """The key names nothing."""
 
 
+class ForeignObjectError(StorageError):
+    """The key names what no backend has made: a folder, a FIFO. Links are refused as out of reach."""
+
+
 def check_key(key: str) -> tuple[str, str]:
     """Split a key into folder (``""`` for none) and name.
 

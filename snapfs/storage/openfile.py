@@ -11,7 +11,13 @@ from types import TracebackType
 from typing import Self
 
 from snapfs.errors import DamageError, StorageFullError
-from snapfs.storage.contract import Data, MissingObjectError, StorageError, check_key
+from snapfs.storage.contract import (
+    Data,
+    ForeignObjectError,
+    MissingObjectError,
+    StorageError,
+    check_key,
+)
 
 # Write-back starts after so many bytes, so that the fsync at the end has little left to wait for
 # (128 MiB: 0.15 s -> 0.00 s).
@@ -47,11 +53,11 @@ def storage_errors(key: str) -> Iterator[None]:
 
 
 def require_regular(fd: int, key: str) -> int:
-    """Size of an open file; ``StorageError`` and a closed descriptor if it is no regular file."""
+    """Size of an open file; ``ForeignObjectError`` and a closed descriptor if it is no regular file."""
     status = os.fstat(fd)
     if not stat.S_ISREG(status.st_mode):
         os.close(fd)
-        raise StorageError(f"{key} is not a plain file of the repository", subject=key)
+        raise ForeignObjectError(f"{key} is not a plain file of the repository", subject=key)
     return status.st_size
 
 

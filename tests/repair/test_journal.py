@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,25 @@ def test_a_damaged_header_and_a_first_change_that_was_killed(
     assert (str(tree) in str(roots)) != emptied
     run("create", tree, "--name", "two")
     run("verify", "--data")
+
+
+@pytest.mark.parametrize("what", ["journal", "config"])
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+def test_something_else_in_its_place(what: str, kind: str, run: InProcess, tree: Path) -> None:
+    """The other two are sound, so nothing is lost; what was in the way is kept."""
+    run("create", tree, "--name", "one")
+    place = run.repository / what
+    if what == "journal":
+        (place,) = place.iterdir()
+    place.unlink()
+    place.mkdir() if kind == "folder" else os.mkfifo(place)
+    planned = run("repair", "--dry-run", "--json", cwd=tree).json()
+    done = run("repair", "--yes", "--json", cwd=tree).json()
+    for result in (planned, done):
+        assert result[what]
+        assert not result["catalog"]
+    assert (run.repository / "quarantine" / place.name).exists()
+    run("verify", "--data", cwd=tree)
+    assert run("repair", "--json", cwd=tree).json()["findings"] == []
+    run("create", tree, "--name", "two")
+    assert names(run("list", "--json", cwd=tree)) == ["one", "two"]
