@@ -268,6 +268,11 @@ class Catalog:
         self._closed = True
         self._db.close()
 
+    def copy_to(self, other: Catalog) -> None:
+        """Make ``other`` the same as this one."""
+        with translated(self.name):
+            self._db.backup(other._db)
+
     def in_our_words(self, error: BaseException | None) -> SnapfsError | None:
         """What an error of SQLite means that came outside of `read` and `write`; None for any other."""
         if not isinstance(error, sqlite3.Error) or isinstance(error, sqlite3.ProgrammingError):
@@ -404,16 +409,14 @@ class Catalog:
 
     def stage_tables(self) -> None:
         """Make the temporary tables of the stage, empty."""
-        for statement in sql.CREATE_STAGE:
+        clearing = (getattr(sql, f"STAGE_CLEAR_{name}") for name in STAGE_TABLES)
+        for statement in (*sql.CREATE_STAGE, *clearing):
             self.execute(statement)
-        for name in STAGE_TABLES:
-            self.execute(getattr(sql, f"STAGE_CLEAR_{name}"))
 
     def quick_check(self) -> list[str]:
         """What SQLite's own check finds wrong with the file (empty: nothing)."""
         try:
-            rows = self.execute("PRAGMA integrity_check(20)").fetchall()
-            found = [str(row[0]) for row in rows if row[0] != "ok"]
+            found = [row[0] for row in self.execute("PRAGMA integrity_check(20)") if row[0] != "ok"]
             # A bit that changed in the text of a table passes that check.
             with closing(sqlite3.connect(":memory:")) as fresh:
                 for statement in sql.CREATE:

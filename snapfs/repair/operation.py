@@ -121,8 +121,7 @@ def _as_it_would_be(
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="snapfs-repair-"))
         made = os.path.join(os.fsencode(folder), b"catalog.db")
         planned = rehearse_catalog(path, examined.config, made, progress=progress)
-        if planned.replaces:
-            into = made
+        into = made
     repository = stack.enter_context(
         Repository(path, write=False, lock_wait_s=lock_wait_s, config=examined.config, catalog=into)
     )

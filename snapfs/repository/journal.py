@@ -25,6 +25,7 @@ from snapfs import faults
 from snapfs.blocks.chain import RecordSpan, RecordWriter, first_hash
 from snapfs.errors import DamageError, RepositoryError
 from snapfs.repository.journalfile import (
+    FILE_HEADER_BYTES,
     JOURNAL_FOLDER,
     WAY_OUT,
     Fault,
@@ -263,9 +264,10 @@ class Journal:
         return tails[-1] if tails else None
 
     def records(
-        self, name: str | None = None, *, headless: bool = False
+        self, name: str | None = None, *, headless: bool = False, after: JournalTail | None = None
     ) -> Iterator[JournalRecord]:
-        """The records of a file, the newest by default, each checked as a whole before it is given.
+        """The records of a file, the newest by default, each checked as a whole before it is given; only
+        those that follow ``after``.
 
         A torn end is left out. ``headless`` passes over a damaged file header. Raises
         ``DamageError`` where damage lies, after giving what is before it, and
@@ -277,7 +279,7 @@ class Journal:
                 raise MissingObjectError("the repository has no journal", subject=JOURNAL_FOLDER)
             name = files[-1]
         with self._open(name, headless=headless) as file:
-            for span in file.spans(None):
+            for span in file.spans(after, FILE_HEADER_BYTES if after is None else after.offset):
                 if isinstance(span, Fault):
                     if file.is_torn(span):
                         return

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-from contextlib import closing
+from contextlib import closing, suppress
 from types import NoneType
 
 from snapfs.catalog import compiled as sql
 from snapfs.catalog.database import SIDES, Catalog
-from snapfs.errors import SnapfsError
+from snapfs.errors import DamageError, SnapfsError
 from snapfs.fs.patterns import PURGED
 from snapfs.repository.beyond import LostChanges, untold_loss
-from snapfs.repository.changes import tail_of
-from snapfs.repository.journal import JournalTail
+from snapfs.repository.changes import set_tail, tail_of
+from snapfs.repository.journal import Journal, JournalTail
 from snapfs.repository.opened import CATALOG
+from snapfs.repository.replay import apply_record
 from snapfs.repository.takeout import is_unfinished
+from snapfs.storage.contract import Backend, MissingObjectError
 
 NEW_CATALOG = b"tmp-" + CATALOG
 """What a rebuild makes, until it is complete."""
@@ -28,7 +29,7 @@ FILES = (b"", *SIDES)
 def remove_database(name: bytes, folder_fd: int) -> None:
     """Remove a database and what SQLite keeps beside it, as far as they are there."""
     for suffix in FILES:
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             os.unlink(name + suffix, dir_fd=folder_fd)
 
 
@@ -48,6 +49,19 @@ def sound_tail(path: bytes, repository_id: bytes) -> JournalTail | None:
         return None
     finally:
         old.close()
+
+
+def catch_up(log: Journal, backend: Backend, catalog: Catalog, tail: JournalTail) -> JournalTail:
+    """Apply what follows ``tail``, where the catalog stands, as far as it is sound, whatever is damaged in front
+    of it; where it stands then.
+    """
+    with suppress(DamageError, MissingObjectError):
+        for record in log.records(tail.file, headless=True, after=tail):
+            with catalog.write():
+                apply_record(catalog, backend, record.pieces)
+                set_tail(catalog, record.tail)
+            tail = record.tail
+    return tail
 
 
 def untold_loss_at(path: bytes) -> LostChanges | None:

@@ -43,6 +43,7 @@ from snapfs.repository.oldcatalog import (
     NEW_CATALOG,
     OLD_CATALOG,
     carry_runs,
+    catch_up,
     remove_database,
     sound_tail,
     untold_loss_at,
@@ -162,17 +163,16 @@ def _open_folder(path: bytes, stack: ExitStack) -> _Folder:
 class Rehearsed:
     """What a rebuild would do."""
 
-    replaces: bool
-    """whether the catalog in place would be replaced"""
     lost: LostChanges | None
+    """changes that would be lost"""
     set_aside: tuple[str, ...]
     """files that would be moved out of the way"""
 
 
 def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Progress) -> Rehearsed:
-    """Make the catalog that a rebuild would put in place, as the file ``into``, which must not exist.
+    """Make the catalog that there would be after a rebuild, as the file ``into``, which must not exist.
 
-    Nothing is there if the one in place would stay. Writes nothing into the repository.
+    Writes nothing into the repository.
     Raises RepositoryError if there is nothing to make it from.
     """
     with ExitStack() as stack:
@@ -183,12 +183,13 @@ def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Prog
             replayed = _replay(folder, log, catalog, progress)
             old = sound_tail(folder.file(CATALOG), config.id)
             kept = old is not None and old.seq > replayed.seq
-            if kept:
-                catalog.close()
-                catalog = Catalog(folder.file(CATALOG), write=False)
+            if old is not None and kept:
+                with closing(Catalog(folder.file(CATALOG), write=False)) as staying:
+                    staying.copy_to(catalog)
+                old = catch_up(log, folder.backend, catalog, old)
             else:
                 _require_something(folder, replayed)
-                catalog.checkpoint()
+            catalog.checkpoint()
             lost = _find_loss(folder, config, log, catalog, replayed, old)
             if lost is None and (kept or replayed.fault):
                 progress.note(_what_is_damaged(replayed, kept=kept))
@@ -197,7 +198,7 @@ def rehearse_catalog(path: bytes, config: Config, into: bytes, *, progress: Prog
                 aside += [journal_key(name) for name in log.files()]
         finally:
             catalog.close()
-    return Rehearsed(not kept, lost, tuple(aside))
+    return Rehearsed(lost, tuple(aside))
 
 
 def _require_something(folder: _Folder, replayed: _Replayed) -> None:
@@ -236,9 +237,10 @@ def _rebuild(
                 f"the old catalog knew another change {replayed.seq} than the journal: it is kept as "
                 f"{os.fsdecode(OLD_CATALOG)}"
             )
-        if kept:
+        if old is not None and kept:
             catalog.close()
             catalog = Catalog(folder.file(CATALOG), write=True)
+            old = catch_up(log, folder.backend, catalog, old)
         else:
             _require_something(folder, replayed)
         lost = _find_loss(folder, config, log, catalog, replayed, old)

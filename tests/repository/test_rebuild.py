@@ -519,6 +519,23 @@ def test_old_catalog_and_damaged_journal_are_not_mixed(store: Store) -> None:
     store.take("s6")
 
 
+def test_what_follows_an_old_catalog_behind_damage(store: Store) -> None:
+    """The journal cannot be replayed from its beginning, but from where the old catalog stands."""
+    four_snapshots(store)
+    shutil.copyfile(store.path / "catalog.db", store.base / "older")
+    for number in (4, 5):
+        some_files(store.tree(), number)
+        store.take(f"s{number}")
+    before = store.tables()
+    damage_record(store, 2)
+    store.lose_catalog()
+    shutil.copyfile(store.base / "older", store.path / "catalog.db")
+    rebuilt = Rebuilt(store)
+    assert rebuilt.result.lost is None
+    assert {**store.tables(), "META": []} == {**before, "META": []}
+    assert store.verify().findings == ()
+
+
 # --- packs ------------------------------------------------------------------------------------------
 
 
