@@ -11,6 +11,7 @@ from snapfs.blocks.pack import pack_key
 from snapfs.blocks.packreader import PackReader
 from snapfs.capture.adopt import REPAIR_STEM
 from snapfs.errors import DamageError, SnapfsError
+from snapfs.repository.journalfile import JOURNAL_FOLDER
 from snapfs.repository.oldcatalog import OLD_CATALOG
 from snapfs.repository.opened import CATALOG, Repository
 from snapfs.repository.setaside import QUARANTINE, is_pack_name, known_packs
@@ -55,17 +56,20 @@ def _is_damaged(repository: Repository, name: str) -> bool:
 
 def possible_packs(repository: Repository) -> Iterator[str]:
     """Keys of all files that may be packs: what lies with them or in quarantine, whatever it is called, and what
-    stands where a catalog should.
+    stands where a catalog or a journal file should.
     """
     backend = repository.backend
     for folder in ("packs", QUARANTINE):
         for name in backend.names(folder):
             if not is_temporary(name):
                 yield f"{folder}/{name}"
-    for database in (CATALOG, OLD_CATALOG):
-        if os.path.join(repository.path, database) == repository.catalog.path:
-            continue  # closing a descriptor of it would take SQLite's locks away
-        key = os.fsdecode(database)
+    keys = [
+        os.fsdecode(database)
+        for database in (CATALOG, OLD_CATALOG)
+        # Closing a descriptor of one that is in use would take SQLite's locks away.
+        if os.path.join(repository.path, database) != repository.catalog.path
+    ]
+    for key in keys + [f"{JOURNAL_FOLDER}/{name}" for name in backend.names(JOURNAL_FOLDER)]:
         with suppress(SnapfsError), PackReader(backend, key, key=key) as reader:
             reader.repository_id()
             yield key

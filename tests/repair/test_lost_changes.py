@@ -169,15 +169,18 @@ def test_what_only_a_lost_change_moved_is_found(lossy: Lossy) -> None:
     lossy.run("restore", "tree@one", "--to", lossy.tree.parent / "restored")
 
 
-@pytest.mark.parametrize("other", ["pack", "catalog.db"])
+@pytest.mark.parametrize("other", ["pack", "catalog.db", "journal"])
 def test_files_that_are_called_like_others(other: str, lossy: Lossy) -> None:
     """A rebuilt catalog has no digests for what is not in its place; the segment's checksum finds it."""
     packs = lossy.path / "packs"
     first, second = packs / lossy.packs["one"], packs / lossy.packs["two"]
     unlock_and_remove(lossy.tree)
-    for file in lossy.path.glob("catalog.db*"):
-        file.unlink()
-    if other == "pack":
+    if other != "journal":
+        for file in lossy.path.glob("catalog.db*"):
+            file.unlink()
+    if other == "journal":
+        (second,) = (lossy.path / "journal").iterdir()
+    if other != "catalog.db":
         aside = first.rename(lossy.path / "aside")
         second.rename(first)
         aside.rename(second)
