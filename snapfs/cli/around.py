@@ -179,8 +179,8 @@ COMMAND = Command(
     synopsis=("around [-m TEXT] [--root ROOT] [OPTION...] -- COMMAND [WORD...]",),
     description="""\
 Takes a snapshot of the root I stand in (or of `--root`), runs COMMAND, takes another one and says how
-much differs, and how to take that back, unless COMMAND purged something of the first. If nothing has changed there is no second snapshot. Their messages
-are `before: COMMAND` and `after: COMMAND`, with how it ended if it failed; `-m TEXT` stands for COMMAND there.
+much differs, and how to take that back, unless COMMAND purged something of the first. If nothing has
+changed there is no second snapshot. Their messages are `before: COMMAND` and `after: COMMAND`, with how it ended if it failed; `-m TEXT` stands for COMMAND there.
 
 COMMAND runs as if snapfs was not there: it has the terminal, the three streams, the environment and
 the working directory, and the repository is closed and not locked meanwhile, so that it may use snapfs itself.

@@ -79,10 +79,8 @@ class Directories:
 
     def change(self, number: int, finish: Finish) -> None:
         """Something else is to be done to it."""
-        if (self._finish[number], finish) != (
-            Finish.RETIME,
-            Finish.MEND,
-        ):  # which is what that does
+        # Mending sets the time as well: what was only to get that is still told apart.
+        if self._finish[number] != Finish.RETIME or finish != Finish.MEND:
             self._finish[number] = finish
 
     def put_back(self, number: int, before: Before) -> None:

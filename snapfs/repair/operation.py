@@ -68,9 +68,8 @@ def repair(
                 Repository(path, write=True, lock_wait_s=lock_wait_s, command_line=command_line)
             )
             if os.path.isdir(os.path.join(repository.path, b"packs")):
-                heal(
-                    repository
-                )  # a change that was never finished is no damage, and readers lack it
+                # A change that was never finished is no damage, and readers lack it.
+                heal(repository)
         report = Report(progress)
         for finding in examined.findings:
             report.take(finding)
