@@ -111,7 +111,8 @@ older version. If no snapshot has the path any more, `--deleted` drops what dele
 PATH it does nothing else. In command lines, summaries and messages the path, and names that nothing else
 has, become `PURGED`, ordinary words only where they stand alone. A rule that left the name out of a
 snapshot still does, though it tells it no more; with wildcards in it it stays as it is, which is said,
-as it is of tags, names of snapshots and symbolic links that have the name. What earlier rebuilds have set aside (`catalog.db.old`, `journal/damaged-*`) goes too.
+as it is of tags, names of snapshots and symbolic links that have the name. What earlier rebuilds have left beside it (`catalog.db.old`, `journal/damaged-*`) goes too;
+what lies in `quarantine` is named, and yours to remove.
 
 It waits for whoever reads blocks as long as `--lock-wait` says, and needs room for the packs that it
 writes and for the catalog twice. If it is killed, or somebody reads the catalog, the same command again, or
