@@ -89,6 +89,7 @@ class _Lost:
             self._invocation.emit("repair-lost/1", file, Mode(self._dry_run))
         else:
             self._invocation.out.line(_line(file))
+        self._invocation.out.flush()  # it is given up next, and told by no other run
 
     def keep(self, file: LostFile) -> None:
         """Remember some for the question."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -28,10 +28,16 @@ from snapfs.verify.packs import Pack
 _BATCH = 16 * 1024
 
 
-def commit(repository: Repository, broken: Iterable[Pack], spill: Spill) -> Losses | None:
+def commit(
+    repository: Repository,
+    broken: Iterable[Pack],
+    spill: Spill,
+    tell: Callable[[Losses], None],
+) -> Losses | None:
     """Put into effect what was found (the staged packs) and what was not (``damaged_block``).
 
-    What is lost, None if nothing is. The caller holds every lock, and closes ``spill`` at last.
+    What is lost, None if nothing is; ``tell`` hears of it before it counts. The caller holds every lock, and
+    closes ``spill`` at last.
     """
     catalog = repository.catalog
     packs = [pack.id for pack in broken]
@@ -44,6 +50,7 @@ def commit(repository: Repository, broken: Iterable[Pack], spill: Spill) -> Loss
         if catalog.value(sql.DAMAGED_COUNTED):
             find_lost(catalog)
             losses = Losses(catalog, spill)
+            tell(losses)
             _lose(catalog, losses)
         drop_packs(catalog, packs)
         header = {

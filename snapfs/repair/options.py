@@ -31,7 +31,8 @@ class RepairOptions:
     suspects: frozenset[str] | None = None
     """packs in which something is wrong, if that was found out already; every byte of others is not read"""
     on_lost: Callable[[LostFile], None] | None = None
-    """is told of each file that is lost, in order of root and path, when all else is done"""
+    """is told of each file that is lost, in order of root and path, before it is given up: a run that is killed
+    then has told of it, or the next one does"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from functools import partial
 
 from snapfs import faults
 from snapfs.blocks.pack import pack_key
@@ -77,7 +78,7 @@ def rehearse_packs(
         searched = _search(repository, broken, store, options, spill, progress)
         find_lost(catalog)
         losses = Losses(catalog, spill)
-        _tell(losses, options)
+        _tell(options, losses)
         there = [name for name in repository.backend.names("packs") if name in suspects]
         aside = sorted({*there, *leftovers(repository)})
         return _mended(broken, [pack_key(name) for name in aside], searched, losses)
@@ -115,7 +116,7 @@ def mend_packs(
                 give_back(repository, store.packs)
             raise
         faults.point("repair.packs-durable")
-        losses = commit(repository, broken, spill) if broken else None
+        losses = commit(repository, broken, spill, partial(_tell, options)) if broken else None
         faults.point("repair.committed")
         known = {pack.name for pack in catalog_packs(repository.catalog)}
         gone = {pack.name for pack in broken} - known
@@ -124,8 +125,6 @@ def mend_packs(
         dump_if_due(repository)
         make_reserve(repository.fd, repository.handed)
         repository.catalog.checkpoint()
-        if losses is not None:
-            _tell(losses, options)
         return _mended(broken, aside, searched, losses)
 
 
@@ -144,7 +143,7 @@ def _mended(
     )
 
 
-def _tell(losses: Losses, options: RepairOptions) -> None:
+def _tell(options: RepairOptions, losses: Losses) -> None:
     if options.on_lost is not None:
         for file in losses.each():
             options.on_lost(file)

@@ -7,6 +7,7 @@ record and the commit, the next writer either finishes the record or takes it ba
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -173,3 +174,21 @@ def test_repair_is_killed(point: str, past: History) -> None:
     past.take("next")
     past.check("s0", "s1", "s2", "next")
     past.check_no_leftovers()
+
+
+@pytest.mark.parametrize("point", points("repair"))
+def test_what_a_killed_repair_gave_up_was_told(point: str, past: History) -> None:
+    """By it or by the next: one that ends with 0 says that nothing is lost."""
+    pack = max((past.snapfs.repository / "packs").iterdir(), key=lambda path: path.stat().st_size)
+    flip(pack, 0.5)
+    shutil.rmtree(past.tree)  # where the bytes could be had again
+    past.tree.mkdir()
+    asked = past.referee("repair", "--dry-run", ok=(3,)).lines
+    lost = {line for line in asked if line.startswith("lost: ")}
+    assert lost
+    killed = past.snapfs(
+        "repair", "--yes", env={"SNAPFS_CRASH_AT": point}, cwd=past.tree, ok=(-signal.SIGKILL,)
+    )
+    again = past.referee("repair", "--yes", ok=(0, 3))
+    assert lost <= {*killed.lines, *again.lines}
+    assert again.code == 3 or lost <= set(killed.lines)
