@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from snapfs.cli.frame.again import without_repository
 from snapfs.cli.frame.command import Command, Example
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.options import Common
@@ -64,7 +65,7 @@ def row(run: Run, clock: Clock) -> tuple[str, ...]:
         "-" if run.exit is None else str(run.exit),
         printable(run.user or str(run.user_id)),
         run.root or "",
-        printable(run.command),
+        printable(without_repository(run.command)),
         printable(run.summary) if run.exit is not None else "was killed, or is at work still",
     )
 
@@ -76,7 +77,8 @@ COMMAND = Command(
     description="""\
 Lists every command that changed something, oldest first: when, how long, with what exit code, by whom, on
 which root, and what came of it. One that worked on several roots has a line for each. What has no exit code
-was killed, or is at work still; `--failed` shows that as well.""",
+was killed, or is at work still; `--failed` shows that as well. Commands are shown without the options in
+front of them that name the repository.""",
     examples=(
         Example("snapfs runs -n 10", "the last ten"),
         Example("snapfs runs --failed", "what went wrong"),

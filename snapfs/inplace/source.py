@@ -61,7 +61,9 @@ def open_live(root: Root) -> Iterator[int]:
     except OSError as error:
         name = quote(root.path)
         raise NotFoundError(
-            f"directory {name} cannot be opened: {error.strerror}", subject=name
+            f"directory {name} cannot be opened: {error.strerror}",
+            subject=name,
+            hint=f"if it moved: snapfs roots move {root.label} NEW-PATH",
         ) from error
     try:
         yield fd

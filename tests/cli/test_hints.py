@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from snapfs.cli.frame.again import with_repository
+from snapfs.cli.frame.again import with_repository, without_repository
 from tests.cli.conftest import Shell
+from tests.harness.inprocess import InProcess
 
 
 @pytest.fixture
@@ -239,3 +240,24 @@ def test_with_repository() -> None:
         "run `snapfs -r x --profile p list`, snapfs -r x --profile p rebuild-catalog; "
         "snapfs is not touched"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ("-r '/a b' create x", "create x"),
+        ("--repo=/a --profile p -q create", "-q create"),
+        ("-r/a tag s -r", "tag s -r"),
+        ("create -r /a", "create -r /a"),
+        ("create 'it''s", "create 'it''s"),
+        ("-r", ""),
+    ],
+)
+def test_without_repository(command: str, shown: str) -> None:
+    assert without_repository(command) == shown
+
+
+def test_a_stream_without_a_name(run: InProcess) -> None:
+    done = run("create", "--stdin", "--label", "app", ok=(2,)).errors
+    assert "needs a name" in done
+    assert "--stdin NAME --label LABEL" in done

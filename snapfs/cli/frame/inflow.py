@@ -70,6 +70,11 @@ def inflow(
             hint="give --stdin NAME or --from-command COMMAND; a directory gets its label by "
             "`snapfs roots rename`",
         )
+    if label is None and str(stdin).startswith("-"):
+        raise UsageError(
+            f"--stdin needs a name, and {stdin} was taken for it", subject="--stdin",
+            hint="write --stdin NAME --label LABEL",
+        )  # fmt: skip
     if label is None:
         raise UsageError(
             f"{option} needs a label", subject=option, hint="add --label LABEL: it names the stream"
