@@ -82,7 +82,9 @@ class Reclaimed(NamedTuple):
 def reclaimed(catalog: Catalog, going: Sequence[Going]) -> Reclaimed:
     """What `catalog.fold.collect` would say, had the snapshots ``going``, one party, been folded."""
     stay, heads_go = _begin(catalog, going)
-    if stay and len(going) > stay and can_mark(catalog):
+    # Where a root's newest goes, the rows of its current state are gone through in either way.
+    many = len(going) * (2 if heads_go else 1) > stay
+    if stay and many and can_mark(catalog):
         return Reclaimed(*unmarked(catalog, mark_staying(catalog, heads_go=heads_go > 0)))
     find_sole(catalog, going, orphans=True)
     catalog.execute(sql.SOLE_PACK_CLEAR)
