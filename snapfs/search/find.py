@@ -72,8 +72,17 @@ class _Stay(NamedTuple):
 class _Version(NamedTuple):
     first: int
     end: int
-    entry: tuple[Any, ...]
+    entry: Entry
     digest: bytes
+
+
+def _plain(version: _Version) -> tuple[Any, ...]:
+    return version.first, version.end, tuple(version.entry), version.digest
+
+
+def _from_plain(values: tuple[Any, ...]) -> _Version:
+    first, end, entry, digest = values
+    return _Version(first, end, Entry._make(entry), digest)
 
 
 def find(repository: Repository, roots: Sequence[Root], options: FindOptions) -> Iterator[Found]:
@@ -90,7 +99,7 @@ def find(repository: Repository, roots: Sequence[Root], options: FindOptions) ->
             for path, version in search.found(root.id) if chain else ():
                 yield Found(
                     root, path, chain[version.first], chain[version.end - 1],
-                    Entry._make(version.entry), version.digest, version.end == len(chain),
+                    version.entry, version.digest, version.end == len(chain),
                 )  # fmt: skip
 
 
@@ -107,7 +116,7 @@ class _Search:
         self._places = Places(catalog, self._chains)
         self._pending: list[_Stay] = []
         self._found: dict[int, SpilledMap[_Version]] = {
-            id_: spill.map(tuple, _Version._make) for id_ in known
+            id_: spill.map(_plain, _from_plain) for id_ in known
         }
         self._live: dict[tuple[int, bytes], bool] = {}
 
@@ -259,7 +268,7 @@ class _Search:
                     digest = digest if entry.kind == Kind.FILE else b""
                     # The number keeps versions of one path apart, in order; no path has a NUL in it.
                     key = b"%s\0%08x" % (stay.path, both.first)
-                    self._found[root_id][key] = _Version(*both, tuple(entry), digest)
+                    self._found[root_id][key] = _Version(*both, entry, digest)
 
     def _is_there(self, chain: Chain, path: bytes) -> bool:
         """Whether the newest snapshot has something at a path."""
@@ -290,7 +299,7 @@ def _joins(one: _Version, two: _Version) -> bool:
     """Whether a version goes on as another: nothing that a line shows of it differs."""
     if one.end != two.first or one.digest != two.digest:
         return False
-    old, new = Entry._make(one.entry), Entry._make(two.entry)
+    old, new = one.entry, two.entry
     if old.state != new.state and State.UNREAD in {old.state, new.state}:
         return False
     what = differences(old, new)

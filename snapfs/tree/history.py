@@ -240,5 +240,5 @@ def versions(catalog: Catalog, chain: Chain, inodes: Sequence[int]) -> dict[int,
             entry = _make(row[2:])
             values.setdefault(entry.inode, []).append((row[0], (entry, row[1])))
         for inode, rows_of in values.items():
-            found[inode] = [Version(one.span, *one.value) for one in chain.held(rows_of)]
+            found[inode] = [Version(span, *value) for span, _, value in chain.held(rows_of)]
     return found

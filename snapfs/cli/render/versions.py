@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from snapfs.cli.frame.invocation import Invocation
 from snapfs.cli.frame.streams import encode
@@ -140,6 +141,8 @@ class FoundPrinter:
         self._owners: dict[int, Owners] = {}
         self._rows: list[tuple[str, ...]] = []
         self._ranges: dict[tuple[int, int], str] = {}
+        # What is in one directory was often written within one second.
+        self._time = lru_cache(1024)(lambda second: local_time(second * NS, invocation.clock))
         self.count = 0
 
     def found(self, found: Found) -> None:
@@ -161,7 +164,7 @@ class FoundPrinter:
                 (
                     told,
                     size_text(found.entry),
-                    local_time(found.entry.mtime_s * NS, self._invocation.clock),
+                    self._time(found.entry.mtime_s),
                     quote(found.path or b"."),
                 )
             )
