@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -43,6 +44,8 @@ def entries(
         except FileNotFoundError:
             continue
         except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:  # in a list of paths: nothing is called so
+                continue
             if listed is None:
                 listed = _listed(fd)
             found = listed.get(name)

@@ -131,11 +131,11 @@ class _Taking:
             )
             return None
         self._before = Rules.from_text(newest.rules)
-        # The safety snapshot of a restore has what rules leave out.
-        if self._before.digest() != self.matcher.rules.digest() or self._before.spared:
+        other = self._before.digest() != self.matcher.rules.digest()
+        if other or self._before.has_spared:
+            was = "was taken with other rules" if other else "has what rules leave out"
             self._progress.note(
-                f"{newest.name} was taken with other rules, so all of {self._root.label} is looked at, "
-                "listed or not"
+                f"{newest.name} {was}, so all of {self._root.label} is looked at, listed or not"
             )
             return None
         return listed

@@ -193,6 +193,9 @@ types, digests or files one.
 A digest is that of a file's bytes and holes, as `snapfs log` shows it. With `-0` three raw fields are
 printed for each version, each ended by NUL: the first snapshot, the last one, the path.
 
+A time stands for all of what it names: `--newer 2026-06-01` is after that day, `--newer 2026-06-01T14:30`
+after that minute, and `--older` before it.
+
 The exit code is 1 if nothing is found, and 2 if the search failed.""",
     examples=(
         Example("snapfs find '*.key'", "wherever a key ever was"),

@@ -21,12 +21,15 @@ from snapfs.cli.render.reverted import (
     print_reverted,
     question,
 )
-from snapfs.errors import Exit, NotFoundError
-from snapfs.model.quote import quote
+from snapfs.errors import Exit, NotFoundError, StorageFullError, UsageError
+from snapfs.inplace.safety import TAG
+from snapfs.model.quote import printable, quote, quote_text
 from snapfs.model.snapshot import Snapshot, StoredSide
 from snapfs.repository.opened import Repository
 from snapfs.revert import Left, RevertOptions, RevertPlan, RevertResult, Undone, plan_revert, revert
 from snapfs.tree.listing import stat_path
+
+_BEFORE = "before revert of "
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ def run(arguments: Arguments, invocation: Invocation) -> int:
         states = States(invocation, repository)
         a, b = read_changes(states, arguments.changes)
         of_this_host(a.root, None)
+        _refuse_safety(b, arguments.changes)
         paths = tuple(
             path_of(states, word, a.root) for word in (*arguments.words, *arguments.paths)
         )
@@ -150,17 +154,39 @@ def _revert(
             def keep(safety: Snapshot, paths: tuple[bytes, ...]) -> None:
                 kept.append((safety, paths))
                 progress.finish()
-                say_kept(invocation, repository, a.root, paths, safety)
+                say_kept(invocation, repository, a.root, paths, safety, _again(a, b, options))
 
             return revert(
                 repository, a.root, a.snapshot, b.snapshot, options,
                 looked=looked, progress=progress, tell=tell,
                 on_safety=keep,
             )  # fmt: skip
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, StorageFullError):
+            error.hint = "free some space, and run the same revert again: it goes on"
         for safety, paths in kept:
             say_way_back(invocation, repository, a.root, paths, safety, done="undone")
         raise
+
+
+def _again(a: StoredSide, b: StoredSide, options: RevertOptions) -> str:
+    """The command line with the snapshots by name: what ``latest`` is has just become another."""
+    words = [f"snapfs revert {a.root.label}@{a.snapshot.name}..{b.snapshot.name}"]
+    words += ["--all-or-nothing"] if options.all_or_nothing else []
+    return " ".join([*words, *(quote(b":" + path) for path in options.paths)])
+
+
+def _refuse_safety(b: StoredSide, text: str) -> None:
+    """After a revert that was killed ``latest`` is its safety snapshot: what changed up to there are edits."""
+    named = text.rpartition("..")[2]
+    if TAG not in b.snapshot.tags or named in (b.snapshot.name, str(b.snapshot.id)):
+        return
+    label, name, why = b.root.label, b.snapshot.name, b.snapshot.message
+    goes_on = f"`snapfs revert {label}@{why.removeprefix(_BEFORE)}` goes on with that; "
+    raise UsageError(
+        f"{quote_text(named)} is {name}, the safety snapshot of {printable(why)}", subject=named,
+        hint=f"{goes_on if why.startswith(_BEFORE) else ''}write {name} if that is what you mean",
+    )  # fmt: skip
 
 
 def _code(problems: int, conflicts: int) -> int:
@@ -184,7 +210,7 @@ be done: `+` made, `-` deleted (a directory with all in it), `M` made as it was,
 conflicts.
 
 A move is undone at both ends or at none: what moved and was edited later stays where it is, and is a conflict
-at both. So are links between names. A directory goes only if nothing stays in it: with something that came later, or that is left out of
+at both. So are links between names, but for names that came since: these are parted from it, and stay. A directory goes only if nothing stays in it: with something that came later, or that is left out of
 snapshots, it stays with that, and is a conflict; all the rest of it goes. So later files in a directory that
 was renamed stay under its new name. A directory that cannot be made is one conflict for all that belongs into
 it. The times of a directory alone are no conflict; it gets the time that it had if it holds the same names
@@ -198,8 +224,10 @@ the command that undoes it all. What comes or changes while it runs is left alon
 is 3 then, also if there are conflicts: 5 means that all else was undone.
 
 The way back is told on standard error as well, before anything is changed, for a run that is killed tells
-nothing more. After that either go back with it, or run the same revert again: it goes on, for no file has its
-name before it is finished, and directories are made with their owner and mode. Only one that its owner may not
+nothing more. After that either go back with it, or run the same revert again, with the snapshots by name
+(`latest` is the safety snapshot then, and refused as B): it goes on, for no file has its name before it is
+finished, directories are made with their owner and mode, and what was moved leaves its new place only when it is
+back in the old one. Only one that its owner may not
 write into, made by an ordinary user, is a conflict then.
 
 To undo everything since A, up to the directory as it is now, is `snapfs restore A --in-place --delete`.""",

@@ -12,7 +12,7 @@ from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_file
 from snapfs.model.entry import Entry
 from snapfs.model.extents import ExtentKind
-from snapfs.model.kinds import Kind
+from snapfs.model.kinds import Kind, State
 from snapfs.model.quote import quote
 from snapfs.model.snapshot import LiveSide, Side
 from snapfs.repository.opened import Repository
@@ -23,8 +23,8 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterator[bytes]:
-    """Lines of a unified diff with headers, ``Binary files … differ`` for what is no text, nothing
-    for what is no file or has the same bytes.
+    """Lines of a unified diff with headers, ``Binary files … differ`` for what is no text, another such line
+    where one side could not be read or is lost, nothing for what is no file or has the same bytes.
     """
     was, now = _file(change.old), _file(change.new)
     if was is None and now is None:
@@ -32,6 +32,14 @@ def unified(repository: Repository, change: Change, a: Side, b: Side) -> Iterato
     if was is not None and now is not None and "content" not in change.what:
         return
     old_path = change.path if change.old_path is None else change.old_path
+    missing = [
+        _shown(prefix + path)
+        for prefix, path, entry in ((b"a/", old_path, was), (b"b/", change.path, now))
+        if entry is not None and entry.state == State.UNREAD
+    ]
+    if missing:
+        yield b"Files differ: " + b" and ".join(missing) + b" could not be read, or is lost\n"
+        return
     old = _bytes(repository, a, old_path, was)
     new = _bytes(repository, b, change.path, now)
     from_name = _shown(b"a/" + old_path) if was is not None else b"/dev/null"

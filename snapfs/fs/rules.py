@@ -56,6 +56,12 @@ class Rules:
     large: tuple[bytes, ...] = ()
     spared: str = ""
 
+    @property
+    def has_spared(self) -> bool:
+        """Whether the safety snapshot with these rules may have what they leave out for a marker or its size."""
+        decides_now = self.caches or bool(self.if_present) or self.larger_than is not None
+        return bool(self.spared) and decides_now
+
     def to_text(self) -> str:
         """As JSON, for the snapshot's row."""
         value: dict[str, Any] = {

@@ -67,6 +67,7 @@ def _apply(run: Run, top: Top, wanted: Iterable[WantedDir], source: Source) -> M
             files.finish()
             links.complete()
             faults.point("restore.files-done")
+            children.later.complete(dirs)
             directories.complete(top_fd)
             _tell_limits(run, top_fd)
             _sync(run, top_fd)

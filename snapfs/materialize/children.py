@@ -13,6 +13,7 @@ from snapfs.materialize.directories import Directories
 from snapfs.materialize.files import Files
 from snapfs.materialize.filewriter import REPLACES
 from snapfs.materialize.keeping import Keeper
+from snapfs.materialize.later import Later
 from snapfs.materialize.level import Level, list_names, names_by_inode, touch
 from snapfs.materialize.links import Leader, Links
 from snapfs.materialize.naming import TAKEN, Seen, seen
@@ -36,6 +37,7 @@ class Children:
         self._files = files
         self._links = links
         self._remover = Remover(run)
+        self.later = Later(run, self._remover)
         self._keeper = Keeper(run, source, links)
         self._dry = run.options.dry_run
         # With other terms whatever has the name is to go, be it what it may by then.
@@ -154,10 +156,12 @@ class Children:
         path = self._run.table.path(level.number, entry.name)
         if self._run.is_saved(path, live):
             return True
+        self._run.failed.add((level.number, entry.name))
         self._run.passed(entry)
         return False
 
     def _in_the_way(self, level: Level, entry: Entry, what: str) -> None:
+        self._run.failed.add((level.number, entry.name))
         self._run.problem(level.number, entry.name, errno.ENOTEMPTY, what)
 
     def _stays(self, entry: Entry, live: os.stat_result) -> bool:
@@ -200,6 +204,7 @@ class Children:
             elif not listed or self._is_saved(level, entry, live):
                 self._make(level, fd, entry, live)
         except OSError as error:
+            self._run.failed.add((level.number, entry.name))
             self._run.trouble(level.number, entry.name, error)
 
     def _settle_spelling(self, level: Level, fd: int, entry: Entry) -> None:
@@ -243,9 +248,10 @@ class Children:
         try:
             self._make(level, fd, entry, None)
         except FileExistsError:
-            what = TAKEN
-            self._run.problem(level.number, entry.name, errno.EEXIST, what)
+            self._run.failed.add((level.number, entry.name))
+            self._run.problem(level.number, entry.name, errno.EEXIST, TAKEN)
         except OSError as error:
+            self._run.failed.add((level.number, entry.name))
             self._run.trouble(level.number, entry.name, error)
 
     def _make(self, level: Level, fd: int, entry: Entry, live: os.stat_result | None) -> None:
@@ -281,11 +287,7 @@ class Children:
         if entry.kind == Kind.FILE:
             self._files.add(level.number, how, entry, before)
             return
-        try:
-            refused = make_other(self._run, fd, entry, how, before)
-        except OSError:
-            self._run.failed.add((level.number, entry.name))
-            raise
+        refused = make_other(self._run, fd, entry, how, before)
         if refused:
             self._run.refusals(level.number, entry.name, refused)
         self._run.progress.advance(entries=1)
@@ -298,6 +300,8 @@ class Children:
                 continue
             if not self._dry:
                 touch(level, fd, self._directories)
+            if self.later.takes(level.number, name):
+                continue
             gone = self._remover.remove(level.number, fd, name, stat.S_ISDIR(found.st_mode))
             if gone and self._run.options.deleting is not None:
                 self._run.options.deleting(self._run.table.parts(level.number), name)

@@ -101,6 +101,7 @@ class Links:
 
     def _fail(self, index: int, directory: int, name: bytes, number: int, what: str) -> None:
         self._run.problem(directory, name, number, what)
+        self._run.failed.add((directory, name))
         if self._replaces[index]:
             self._run.counts.overwritten -= 1
         else:
@@ -123,6 +124,10 @@ class Links:
         # Two descriptors at once: the cache may close the first to open the second.
         from_fd = os.dup(self._dirs.fd(leader.directory))
         try:
+            if self._run.options.saved is not None:
+                # Asked before its ctime moves: other names of it may go yet.
+                live = os.stat(leader.name, dir_fd=from_fd, follow_symlinks=False)
+                self._run.options.saved(self._run.table.path(leader.directory, leader.name), live)
             to_fd = self._dirs.fd(directory)
             try:
                 link(leader.name, from_fd, name, to_fd)

@@ -10,7 +10,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from snapfs.fs.dirstack import DirStack
 from snapfs.fs.handles import open_dir, open_path, proc_path
@@ -54,6 +54,8 @@ class Remover:
         self._dry = run.options.dry_run
         self._protected = run.options.protected
         self._asks = run.options.protected is not nothing_protected
+        self.needed: Container[bytes] = ()
+        """paths of what has to stay, for it could not be made where it was"""
 
     def remove(self, directory: int, dir_fd: int, name: bytes, is_dir: bool) -> bool:
         """Remove one entry of an open directory whose number is ``directory``; whether it is gone.
@@ -152,6 +154,10 @@ class Remover:
             return None
 
     def _is_saved(self, dir_fd: int, name: bytes, base: bytes) -> bool:
+        if self.needed and _join(base, name) in self.needed:
+            self._run.problem_at(_join(base, name), 0, "stays: it could not be moved back")
+            self._run.counts.left_alone += 1
+            return False
         if self._run.options.saved is None:
             return True
         try:

@@ -46,7 +46,7 @@ class Run:
         self.uid = os.geteuid()
         self.gid = os.getegid()
         self.failed: set[tuple[int, bytes]] = set()
-        """Files that could not be made, by directory and name."""
+        """What could not be made, by directory and name."""
         self.set_id_files = 0
 
     def wanted_attributes(self, entry: Entry) -> Attributes:

@@ -140,6 +140,7 @@ class Walk:
             else:
                 level = self._make(parent, number, directory, live)
         except OSError as error:
+            run.failed.add((parent.number, entry.name))
             run.trouble(number, b"", error)
         if level is None:
             attributes = run.wanted_attributes(entry)

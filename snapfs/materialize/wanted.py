@@ -97,6 +97,15 @@ def nothing_untouched(_dir_fd: int) -> bool:
     return False
 
 
+class Moved(NamedTuple):
+    """What was moved and goes from where it is, which it does only once it is back where it was."""
+
+    is_end: Callable[[bytes], bool]
+    """Whether a path from the target, or something below it, is such an end."""
+    stay: Callable[[Sequence[bytes]], Container[bytes]]
+    """Those ends that stay, since these paths could not be made."""
+
+
 @dataclass(frozen=True, slots=True)
 class MaterializeOptions:
     """Terms of one run."""
@@ -125,6 +134,8 @@ class MaterializeOptions:
     recognisable: bool = False
     """What a killed run leaves is as wanted but for times of directories and what has a temporary name: no file
     gets its name before it is finished, and a directory has its owner and mode before anything is put into it."""
+    moved: Moved | None = None
+    """What is deleted last, or not at all."""
     deleting: Callable[[tuple[bytes, ...], bytes], None] | None = None
     """Told of each entry that goes (or would) because it is not wanted, a directory for all in it."""
 

@@ -137,7 +137,7 @@ VIEWS = (
         logical        integer  bytes of all files
         grown          integer  by how much that is more than in the snapshot before
         read           integer  bytes that were read to take it
-        new            integer  bytes among them that no snapshot had
+        new            integer  sizes of new and changed files; what was read again counts
         stored         integer  bytes that taking it added to the packs
         stored_so_far  integer  the same of it and all before it that are still there
         snapshot_id    integer  number of the snapshot

@@ -262,6 +262,7 @@ def _write(
             dry_run=dry_run,
             # Or the next run would take what a killed one left for edits.
             recognisable=True,
+            moved=plan.moved(),
             same=KnownFiles(repository, ends.a.id, in_place=True, sparse=False).same,
             protected=protected,
             untouched=untouched,

@@ -18,10 +18,12 @@ from snapfs.errors import NotFoundError
 from snapfs.fs.matching import RuleMatcher
 from snapfs.fs.mounts import mounts_below
 from snapfs.fs.rules import Rules
+from snapfs.materialize.wanted import Moved
 from snapfs.model.path import within
 from snapfs.model.snapshot import Root, Snapshot
 from snapfs.revert.candidates import Collector, LeftOut
 from snapfs.revert.look import Look, Trees, conflict_of, plain_conflict
+from snapfs.revert.moves import moved_back
 from snapfs.revert.options import Left, RevertOptions, Undone
 from snapfs.revert.steps import Steps
 from snapfs.threeway import Conflict, Item, Settled, changed, settle
@@ -91,6 +93,10 @@ class Plan:
     def may_go_on(self) -> bool:
         """Whether there is anything to do, and no conflict that forbids it."""
         return self.steps.any and not (self._options.all_or_nothing and self.conflicts)
+
+    def moved(self) -> Moved:
+        """What goes only once it is back where it was."""
+        return moved_back(self._settled, self._spill)
 
     def told(self) -> Iterator[Undone]:
         """What is done, in byte order of the paths; a directory that goes stands for all in it."""

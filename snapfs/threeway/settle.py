@@ -187,7 +187,12 @@ class _Settling:
                 outcome is Outcome.DONE and self._conflicts.get(order_key(end.path)) is None
             )  # fmt: skip
         else:  # it is where the move began; at its other end is what came of it, or nothing any more
-            fine = is_dir(end.live) and is_dir(item.other)
+            # What was there before the move is there again after a run that was killed half-way.
+            came_back = (
+                end.other is not None and decide(end) is Outcome.DONE
+                and self._conflicts.get(order_key(end.path)) is None
+            )  # fmt: skip
+            fine = came_back or (is_dir(end.live) and is_dir(item.other))
         return None if fine else Conflict(Why.MOVED, path=end.path)
 
     def _stick(self, item: Item, conflict: Conflict) -> None:

@@ -373,3 +373,18 @@ def test_what_cannot_be_read_is_told_once(as_user: Program) -> None:
     done = as_user("create", tree, "--changed-from", "-", ok=(3,), stdin=b"shut/f\nother")
     assert done.errors.count("shut") == 1, str(done)
     assert as_user("ls", "tree@latest:shut", ok=None).lines == ["f"]
+
+
+def test_after_a_restore_the_list_counts_still(run: InProcess, tree: Path) -> None:
+    """The newest snapshot is a safety snapshot; without rules it has nothing that any leave out."""
+    for name in ("a", "b"):
+        (tree / name).write_text("one")
+    run("create", tree, "--name", "one", cwd=tree)
+    (tree / "a").write_text("two")
+    run("restore", "one:a", "--in-place", "--overwrite", "always", "--yes", cwd=tree)
+    for name in ("a", "b"):
+        (tree / name).write_text("three")
+    (tree / "list").write_bytes(b"a\0" + b"n" * 300 + b"\0" + b"a/" * 3000 + b"b\0")
+    done = run("create", "--changed-from", tree / "list", "--name", "two", cwd=tree)
+    assert "is looked at" not in done.errors
+    assert run("diff", "one", "two", cwd=tree).lines == ["M\ta\tcontent,mtime"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import shlex
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.harness.inprocess import InProcess
+from tests.harness.program import Program
 
 
 @pytest.fixture
@@ -106,3 +109,31 @@ def test_a_path_from_the_root(two: InProcess, tree: Path) -> None:
     two("revert", "tree@one..two", ":a", "--yes", cwd=tree.parent)
     assert (tree / "a").read_text() == "one"
     assert (tree / "b").read_text() == "three"
+
+
+def test_the_same_again_after_a_killed_run_is_not_another(snapfs: Program, tree: Path) -> None:
+    """`latest` is the safety snapshot then: what changed up to it are later edits."""
+    for name in ("x", "y"):
+        (tree / name).write_text("one")
+    snapfs.create(tree, "one")
+    (tree / "x").write_text("two")
+    snapfs.create(tree, "two")
+    (tree / "y").write_text("later")
+    words = ("revert", "latest~1..latest", "--yes")
+    killed = snapfs(
+        *words, cwd=tree, env={"SNAPFS_CRASH_AT": "kill@revert.planned"}, ok=(-signal.SIGKILL,)
+    )
+    goes_on = next(line for line in killed.errors.splitlines() if "or to go on: " in line)
+    refused = snapfs(*words, cwd=tree, ok=(2,))
+    assert "the safety snapshot of before revert of one..two" in refused.errors
+    assert "revert tree@one..two` goes on with that" in refused.errors
+    assert (tree / "y").read_text() == "later"
+    again = shlex.split(goes_on.partition("go on: ")[2])
+    snapfs(*again[again.index("revert") :], "--yes", cwd=tree)
+    assert ((tree / "x").read_text(), (tree / "y").read_text()) == ("one", "later")
+    snapfs(
+        "revert",
+        f"two..{snapfs('list', '--json', cwd=tree).json_lines()[2]['name']}",
+        "-n",
+        cwd=tree,
+    )

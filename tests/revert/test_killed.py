@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tests.harness.program import Program
 from tests.harness.require import need_root
 from tests.harness.trees import assert_same, survey
+from tests.harness.user import User
 
 
 def fill(tree: Path) -> None:
@@ -102,3 +104,78 @@ def test_the_way_back_is_told_before_anything_is_changed(
     snapfs(*way_back(errors), "--yes", cwd=tree)
     assert_same(before, survey(tree), ignore=("mtime",))
     assert "go back" not in killed(snapfs, tree, "restore.files-done", *words, "--quiet")
+
+
+MOVES: dict[str, Callable[[Path], object]] = {
+    "file": lambda tree: (tree / "x" / "d").rename(tree / "d"),
+    "directory": lambda tree: (tree / "x").rename(tree / "y"),
+    "into another": lambda tree: (tree / "x").rename(tree / "z" / "x"),
+    "swap": lambda tree: _swap(tree / "x" / "d", tree / "e"),
+    "over another": lambda tree: (tree / "x" / "d").replace(tree / "e"),
+    "into one that is new": lambda tree: _into_new(tree),
+}
+
+
+def _swap(one: Path, two: Path) -> None:
+    held = one.with_name("held")
+    one.rename(held)
+    two.rename(one)
+    held.rename(two)
+
+
+def _into_new(tree: Path) -> None:
+    (tree / "new").mkdir()
+    (tree / "x" / "d").rename(tree / "new" / "d")
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize(
+    "point", ["restore.file-written", "restore.file-written:2", "restore.files-done"]
+)
+def test_a_move_never_has_its_file_at_neither_end(
+    point: str, move: str, snapfs: Program, tree: Path
+) -> None:
+    (tree / "x").mkdir()
+    (tree / "z").mkdir()
+    for name in ("x/d", "x/c", "e", "z/f"):
+        (tree / name).write_text(f"was {name}")
+    snapfs.create(tree, "one")
+    state = survey(tree)
+    MOVES[move](tree)
+    snapfs.create(tree, "two")
+    (tree / "later").write_text("an edit")
+    contents = {path.read_text() for path in tree.rglob("*") if path.is_file()}
+    words = ("revert", "one..two")
+    process = snapfs.start(*words, "--yes", cwd=tree, env={"SNAPFS_CRASH_AT": f"kill@{point}"})
+    process.communicate()
+    here = {path.read_text() for path in tree.rglob("*") if path.is_file()}
+    assert contents <= here or move == "over another"
+    done = snapfs(*words, "--yes", cwd=tree)
+    assert "C\t" not in done.text
+    (tree / "later").unlink()
+    after = survey(tree)
+    del state.facts[b""]["mtime"], after.facts[b""]["mtime"]
+    assert_same(state, after, ignore=("mtime",))
+
+
+def test_what_cannot_be_moved_back_stays(as_user: Program, user: User) -> None:
+    """Both ends of a move or none, also where only one of them may be written to."""
+    tree = as_user.home.parent / "tree"
+    (tree / "shut").mkdir()
+    (tree / "open").mkdir()
+    os.chown(tree / "open", user.uid, user.gid)
+    (tree / "shut" / "x").write_text("precious")
+    (tree / "shut" / "y").write_text("y")
+    as_user.create(tree, "one")
+    for name in "xy":
+        (tree / "shut" / name).rename(tree / "open" / name)
+    (tree / "open" / "added").write_text("goes")
+    as_user.create(tree, "two")
+    done = as_user("revert", "one..two", "--yes", cwd=tree, ok=(3,))
+    assert "shut/x" in done.errors
+    assert "open/x: stays: it could not be moved back" in done.errors
+    assert sorted(os.listdir(tree / "open")) == ["x", "y"]
+    (tree / "shut").chmod(0o777)
+    as_user("revert", "one..two", "--yes", cwd=tree, ok=(3,))  # its owner stays another
+    assert (tree / "shut" / "x").read_text() == "precious"
+    assert not os.listdir(tree / "open")

@@ -64,10 +64,11 @@ def next_steps(result: PurgeResult, host: str) -> Iterator[str]:
     """What brings it back, and where snapfs has not looked."""
     live = [path for path in result.paths if _is_live(result, host, path)]
     if live:
+        them = "it" if len(live) == 1 else "them"
         yield (
-            f"{_listed(live)} still in the directory: the next snapshot captures it again, unless "
-            f"{quote(IGNORE_FILE)} at its top has {_rules(live)} (then the next snapshot has the name "
-            "in that file)"
+            f"{_listed(live)} still in the directory: the next snapshot captures {them} again, unless a "
+            f"rule leaves {them} out; {quote(IGNORE_FILE)} at its top may have {_rules(live)} (then the next "
+            "snapshot has the name in that file)"
         )
     yield "trees that were restored and copies of the repository are as they were"
 
@@ -84,7 +85,7 @@ def _listed(paths: Sequence[bytes]) -> str:
 def _rules(paths: Sequence[bytes]) -> str:
     lines = [b"/" + _SPECIAL.sub(rb"\\\1", path) for path in paths]
     if any(b"\n" in line or b"\r" in line for line in lines):
-        return "a line for it"
+        return "a line"
     noun = "the line" if len(lines) == 1 else "the lines"
     return f"{noun} {', '.join(printable(os.fsdecode(line)) for line in lines)}"
 

@@ -114,11 +114,16 @@ def say_kept(
     root: Root,
     paths: tuple[bytes, ...],
     safety: Snapshot,
+    again: str | None = None,
 ) -> None:
-    """On stderr, before anything is changed: what kills the run leaves nobody to tell it."""
+    """On stderr, before anything is changed: what kills the run leaves nobody to tell it. ``again``: the
+    command line that goes on with it then.
+    """
     invocation.say(f"the state before is kept as {reference(root, safety)}")
     undo = undo_command(invocation, repository, root, safety, paths)
     invocation.say(f"should this be cut off, to go back to it: {undo}")
+    if again is not None:
+        invocation.say(f"or to go on: {invocation.again(again)}")
 
 
 def say_way_back(

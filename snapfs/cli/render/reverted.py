@@ -130,7 +130,8 @@ def _summary(a: StoredSide, b: StoredSide, result: RevertResult) -> str:
             f"wrote {format_size(result.written_bytes)} in {format_duration(result.duration_ns)}"
         )
     if result.conflicts:
-        parts.append(f"{format_count(result.conflicts, 'conflict')} left as they are")
+        are = "it is" if result.conflicts == 1 else "they are"
+        parts.append(f"{format_count(result.conflicts, 'conflict')} left as {are}")
     if result.problems:
         parts.append(format_count(result.problems, "problem"))
     if result.safety is not None:
