@@ -110,8 +110,9 @@ for both. A bar is as long as the size, and its dark part the unique bytes.
 With SNAP it says what deleting exactly this set would do: what it would free at once, which are packs
 that nothing else needs, and what dead blocks it would leave in packs that others still need
 (`snapfs purge --deleted` writes such packs anew).
-`snapfs delete` of the same set then does just that. What earlier deletes could not free while somebody
-was reading is freed with it, and counted. A pinned snapshot may be asked for.
+`snapfs delete` of the same set then does just that, at once if nobody reads and later if somebody does.
+What earlier deletes could not free while somebody was reading is freed with it, and counted. A pinned
+snapshot may be asked for.
 
 With `--by-path` it says which paths hold the space, as du(1) would over the whole history: for each path
 of N names (fewer where a file lies higher) the stored size of all blocks that any version below it uses in

@@ -207,6 +207,7 @@ def _require_something(folder: _Folder, replayed: _Replayed) -> None:
         raise RepositoryError(
             f"the journal of {folder.name} is lost: the catalog cannot be made again",
             subject=folder.name,
+            hint="put back catalog.db or the folder journal of any copy: the packs have the bytes still",
         )
 
 
