@@ -229,7 +229,9 @@ class JournalFile:
         number, owner = _read_header(self._reader, self.key)
         if number != file_number(self.name) or owner != repository_id:
             raise RepositoryError(
-                f"{self.key} is not a file of this repository's journal", subject=self.key
+                f"{self.key} is not a file of this repository's journal",
+                subject=self.key,
+                hint="if it was copied there, move it out of the repository",
             )
 
 
